@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from splitgraph import formats
-from splitgraph.checks import after_conversion, examined_model, run_target
+from splitgraph.checks import after_conversion, examined_model, run_target, verify_in
 from splitgraph.findings.diagnostics import SplitgraphError
 from splitgraph.formats import LoadedModel, give_back, held, load, open_model
 from splitgraph.model.deferred import import_whole
@@ -300,8 +300,9 @@ def reshape(
 
 def verify(
     before: Source,
-    after: Source,
+    after: Source | None = None,
     *,
+    between: Sequence[str] = (),
     samples: int = 3,
     seed: int = 0,
     bind: Mapping[str, int] | None = None,
@@ -312,10 +313,13 @@ def verify(
     rtol: float = 1e-5,
     atol: float = 1e-6,
     timeout: float | None = None,
+    runtime_python: StrPath | Sequence[StrPath] = (),
 ) -> Verification:
-    """Run two models on the same inputs and compare the results.
+    """Run two models on the same inputs and compare the results; or one model in two runtimes.
 
-    before, after: the models, each as in `infer`; not changed.
+    before, after: the models, each as in `infer`; not changed. between: two runtimes for one ONNX model, without
+    `after`: ("onnxruntime", "openvino"), each as a target of `check` with run=True. `Verification.first_node` is the
+    first node at which they part. Then samples, seed, bind, inputs and runtime_python count.
     samples: sets of inputs; dimensions differ between them. seed: of the random inputs. bind: values for symbols.
     inputs: arrays by input name; or a list of such mappings, a case for each; or a path: an archive `data.npz`, or a
     folder of test data as onnx has them (`test_data_set_0/input_0.pb`). Inputs that are not given are generated.
@@ -336,6 +340,13 @@ def verify(
     available.
     """
     running = Running(True, samples, seed, bind, inputs, custom_ops, providers, engine, rtol, atol, timeout)
+    running = running._replace(runtime_python=paths_of(runtime_python))
+    if between:
+        if after is not None:
+            raise SplitgraphError("between is about one model; leave the second one out")
+        return verify_in(before, between, running)
+    if after is None:
+        raise SplitgraphError("verify compares two models, or one model between two runtimes: give the second one")
     return compared(before, after, running)
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from splitgraph.runtimes.check import Examined, TargetCheck
     from splitgraph.runtimes.runners.result import RuntimeRun
     from splitgraph.runtimes.target import Target
+    from splitgraph.verification.verification import Verification
 
 
 class Converted(NamedTuple):
@@ -86,6 +87,31 @@ def run_target(opened: LoadedModel, target: Target, running: Running) -> tuple[T
     except ValueError as error:
         raise SplitgraphError(str(error)) from error
     return target.as_installed(ran.version), ran
+
+
+def verify_in(source: Source, names: Sequence[str], running: Running) -> Verification:
+    """Run a model in two runtimes, and compare their results. names: of the runtimes, as of targets. Raises
+    SplitgraphError for names of no runtimes that have a runner, a model that is no ONNX model, and as `run_target`.
+    """
+    import_whole("splitgraph.verification.in_runtime.between")
+    from splitgraph.runtimes.runners.interpreters import KINDS
+    from splitgraph.runtimes.target import find_target
+    from splitgraph.verification.in_runtime.between import verify_between
+
+    if isinstance(names, str) or len(names) != 2:
+        raise SplitgraphError('give two runtimes to compare between, such as ["onnxruntime", "openvino"]')
+    targets = [find_target(name) for name in names]
+    for target in targets:
+        if target.name not in KINDS:
+            raise SplitgraphError(f"there is no runner for {target.title}; there are some for {', '.join(KINDS)}")
+    opened = open_model(source, weights="leave")
+    if not isinstance(opened.content, ModelProto):
+        raise SplitgraphError("only OpenVINO runs an OpenVINO IR; runtimes are compared on ONNX models")
+    try:
+        pair = [(KINDS[target.name], target.asked) for target in targets]
+        return verify_between(opened.content, pair, running, opened.folder)
+    except ValueError as error:
+        raise SplitgraphError(str(error)) from error
 
 
 def examined_model(model: Source | LoadedModel, leeway: Leeway, wanted: Sequence[Target] = ()) -> Examined:

@@ -384,7 +384,16 @@ def check(all_targets: bool, lists_targets: bool, **options: Any) -> int:
 
 @program.command()
 @parameters.model_argument("before")
-@parameters.model_argument("after")
+@parameters.model_argument("after", required=False)
+@click.option(
+    "--in",
+    "between",
+    multiple=True,
+    metavar="NAME[@VERSION]",
+    shell_complete=parameters.target_names,
+    help="Run BEFORE in this runtime and in another one, and say at which node they part; give it twice.",
+)
+@takes("runtime_python")
 @takes("bind", help="As --try; repeatable.")
 @takes(*RUNNING[: RUNNING.index("rtol")])
 @takes("rtol", default=RTOL, show_default=True)
@@ -395,19 +404,26 @@ def check(all_targets: bool, lists_targets: bool, **options: Any) -> int:
 @takes("force", help=_OF_REPORT)
 @takes(*MANY)
 @_run
-def verify(before: Path, after: Path, pairs: bool, **options: Any) -> int:
-    """Run BEFORE and AFTER on the same inputs, and compare them.
+def verify(before: Path, after: Path | None, between: Sequence[str], pairs: bool, **options: Any) -> int:
+    """Run BEFORE and AFTER on the same inputs, and compare them; or one model in two runtimes.
 
     \b
     splitgraph verify model.onnx model.opset18.onnx
     splitgraph verify model.onnx other.onnx --try N=4            (at this size)
     splitgraph verify model.onnx other.onnx --inputs data.npz    (on these inputs)
     splitgraph verify models/ out/ --pairs                       (two folders)
+    splitgraph verify model.onnx --in onnxruntime --in openvino  (one model in two runtimes)
     """
+    if between and (after is not None or pairs or len(between) != 2):
+        raise click.UsageError("Give one model, and two runtimes with --in.")
+    if not between and after is None:
+        raise click.UsageError("Missing argument 'AFTER'; for one model, give two runtimes with --in.")
+    if options["runtime_python"] and not between:
+        raise click.UsageError("--runtime-python goes with --in.")
     from splitgraph.commands.many import read_call
     from splitgraph.commands.verify import verify
 
-    return verify(read_call("verify", options, model=before, after=after), pairs=pairs)
+    return verify(read_call("verify", options, model=before, after=after, targets=between), pairs=pairs)
 
 
 @program.command()

@@ -98,9 +98,9 @@ def command_names(context: click.Context, parameter: click.Parameter, incomplete
     return [name for name in names if name.startswith(incomplete)]
 
 
-def model_argument(name: str) -> Callable[[Command], Command]:
+def model_argument(name: str, *, required: bool = True) -> Callable[[Command], Command]:
     """Return an argument for a model file."""
-    return click.argument(name, type=_ModelFile())
+    return click.argument(name, type=_ModelFile(), required=required)
 
 
 # Not paths: an argument may be the URL of a model, or a pattern.

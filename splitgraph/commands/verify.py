@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from splitgraph import api
+from splitgraph.checks import verify_in
 from splitgraph.commands.many import run_models
 from splitgraph.findings.exit_codes import CLEAN
 from splitgraph.findings.outcome import CODES
@@ -14,7 +15,7 @@ from splitgraph.work.task import Call, FileTask
 
 
 def verify(call: Call, *, pairs: bool) -> int:
-    """Compare two models by running them, or the models of two folders."""
+    """Compare two models by running them, one model in two runtimes, or the models of two folders."""
     if not pairs:
         if any(call.many):
             raise click.UsageError("The options for many models need --pairs and two folders.")
@@ -23,9 +24,12 @@ def verify(call: Call, *, pairs: bool) -> int:
 
 
 def _verify(task: FileTask, shown: Shown) -> int:
-    assert task.after is not None
-    with working("running both models"):
-        verification = api.compared(task.model, task.after, task.running)
+    with working("running the model in both runtimes" if task.targets else "running both models"):
+        if task.targets:
+            verification = verify_in(task.model, task.targets, task.running)
+        else:
+            assert task.after is not None
+            verification = api.compared(task.model, task.after, task.running)
     code = CODES.get(verification.verdict, CLEAN)
     if shown.as_json:
         from splitgraph.reports.documents import verification_json

@@ -85,6 +85,7 @@ _SKELETONS: Mapping[str, Document] = {
         "said": "NOT VERIFIED",
         "compared": {},
         "only_ran": [],
+        "first_node": None,
         "regions": [],
         "diagnostics": [],
     },
@@ -258,6 +259,7 @@ def _comparison_json(verification: Verification) -> Document:
         "said": verification.said,
         "compared": {name: list(sizes) for name, sizes in verification.compared.items()},
         "only_ran": [dict(sizes) for sizes in verification.only_ran],
+        "first_node": None if verification.first_node is None else asdict(verification.first_node),
         "regions": [
             {
                 "name": region.name,

@@ -389,6 +389,8 @@ def _measured(verification: Verification) -> list[str]:
         case = "" if first.case is None else f"input {first.case + 1}"
         where = ", ".join(filter(None, (abridged(first.name), case)))
         texts.append(": ".join(filter(None, ("first difference", where, first.reason))))
+    if verification.first_node is not None:
+        texts.append(f"first node: {verification.first_node.told}")
     if verification.max_abs_diff is not None:
         # Nothing is relative to a difference of 0.
         relative = f", relative {verification.max_rel_diff:.3g}" if verification.max_rel_diff else ""

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from splitgraph.findings.diagnostics import Diagnostic, diagnostic
+
+if TYPE_CHECKING:
+    from splitgraph.runtimes.runners.result import FirstNode
 
 Verdict = Literal["equal", "different", "not-run"]
 # The reason of a region that is equal as far as it was compared.
@@ -67,7 +70,8 @@ class Verification:
     nothing was run. regions: the parts that differ, in the order of the first model; none of OpenVINO IR. compared: the
     dimensions of inputs that are numbers in the first model and others in the second one, each with the sizes at which
     there was something to compare with. only_ran: other sizes at which the second model runs; nothing says what it
-    should give there.
+    should give there. first_node: of one model in two runtimes, the first node at which they part; None if it was not
+    found, and of two models.
     """
 
     verdict: Verdict
@@ -82,6 +86,7 @@ class Verification:
     regions: tuple[Region, ...] = ()
     compared: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     only_ran: tuple[Mapping[str, int], ...] = ()
+    first_node: FirstNode | None = None
 
     @property
     def said(self) -> str:

@@ -29,9 +29,10 @@ class FirstNode:
 
     location: "main/Split_4". operator: with its version, "Split-13". number, nodes: the place among the nodes of the
     main graph, from 1. answer: what happens. said: the runtime's own words, or what differs. alone: whether the node
-    runs right alone, with what it reads given in fixed sizes; None if that could not be run. cause: the node that makes
-    a size that the node reads, if that is not fixed and the node runs alone; "" otherwise. until: the location of the
-    node that was seen to fail, if that reads a sequence that the first one makes; "" otherwise.
+    runs right alone, with what it reads given in fixed sizes; None if that could not be run. cause: of a node that runs
+    alone, the node that makes sizes for it, and with whose results as constants it runs in its place, too; "" for none.
+    until: the location of the node that was seen to fail, if that reads a sequence that the first one makes; ""
+    otherwise.
     """
 
     location: str
@@ -51,7 +52,8 @@ class FirstNode:
         text += f", with {self.until}) " if self.until else ") "
         text += _FAILS[self.answer] + (f": {_shortened(self.said)}" if self.said else "")
         if self.alone:
-            text += f"; alone it is right: its sizes come from {self.cause}" if self.cause else "; alone it is right"
+            text += "; alone it is right"
+            text += f", and so it is here if the result of {self.cause} is a constant" if self.cause else ""
         return text
 
 
@@ -63,7 +65,9 @@ class RuntimeRun:
     onnxruntime gives without optimizations; "different"; "refused", also if the process died or hung; "not-installed";
     or "not-run": nothing could be compared. cases: how many inputs were compared. said: what differs, the runtime's own
     words, or why nothing was run. first_node: where it goes wrong, None if that was not found. reference: what gave the
-    expected results. only_rank: the values are right, and a shape is another one.
+    expected results. only_rank: the values are right, and a shape is another one. max_abs_diff: of
+    floating-point numbers, None if nothing was compared. first_difference: the output, the number of the inputs from 0,
+    and what differs; None for no difference.
     """
 
     name: str
@@ -76,6 +80,8 @@ class RuntimeRun:
     first_node: FirstNode | None = None
     reference: str = ""
     only_rank: bool = False
+    max_abs_diff: float | None = None
+    first_difference: tuple[str, int, str] | None = None
 
     @property
     def label(self) -> str:

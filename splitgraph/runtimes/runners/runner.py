@@ -60,11 +60,12 @@ class Runner:
     """A process that runs models in a runtime. Use it in a `with` statement, and from one thread.
 
     A job that kills its process, or takes too long, costs that job. If the program itself ends, it is started again for
-    the next job. program: see `programs`. python: runs it. variables: of its environment. version, python_version: as
-    the program says. Raises MissingRuntimeError, and OSError if no process can be started.
+    the next job. program: see `programs`. python: that runs it. variables: of its environment. version, python_version:
+    as the program says. Raises MissingRuntimeError, and OSError if no process can be started.
     """
 
     def __init__(self, program: Path, python: str, variables: Mapping[str, str] | None = None) -> None:
+        self.python = python
         self._command = [python, "-I", str(LOOP), str(program)]
         self._variables = dict(os.environ if variables is None else variables)
         self._number = 0

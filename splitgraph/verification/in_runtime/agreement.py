@@ -31,24 +31,29 @@ class Disagreement:
     only_rank: bool = False
 
 
+def new_comparison(reference: str, host: str) -> Comparison:
+    """Return what compares values of a runtime with expected ones, and keeps the largest difference."""
+    return Comparison(RTOL, ATOL, is_local=True, sides=(f"{reference} gives", host))
+
+
 def first_disagreement(
     names: Sequence[str],
     expected: Sequence[Value],
     found: Sequence[Value],
-    sides: tuple[str, str],
+    comparison: Comparison,
     moved: Sequence[Value] | None = None,
 ) -> Disagreement | None:
     """Return the first output in which a runtime disagrees; one with right values of another shape comes last.
 
-    sides: the names of what gives each. moved: the expected values for inputs that differ by roundings: what is not
+    comparison: see `new_comparison`. moved: the expected values for inputs that differ by roundings: what is not
     further away is rounding that the model magnifies.
     """
     if len(expected) != len(found):
-        return Disagreement("", f"{sides[1]} gives {len(found)} outputs for {len(expected)}")
+        return Disagreement("", f"{comparison.sides[1]} gives {len(found)} outputs for {len(expected)}")
     reshaped = None
     for position, (name, wanted, given) in enumerate(zip(names, expected, found, strict=True)):
         other = None if moved is None else moved[position]
-        disagreement = _disagreement(name, wanted, given, sides, other)
+        disagreement = _disagreement(name, wanted, given, comparison, other)
         if disagreement is not None and not disagreement.only_rank:
             return disagreement
         reshaped = reshaped or disagreement
@@ -56,21 +61,21 @@ def first_disagreement(
 
 
 def _disagreement(
-    name: str, expected: Value, found: Value, sides: tuple[str, str], moved: Value | None
+    name: str, expected: Value, found: Value, comparison: Comparison, moved: Value | None
 ) -> Disagreement | None:
+    given_by = comparison.sides[1]
     if not isinstance(expected, np.ndarray) or not isinstance(found, np.ndarray):
         return Disagreement(name, "it is no tensor, and runners give tensors only")
     if expected.shape != found.shape:
-        text = f"{sides[1]} gives the shape {list(found.shape)} for {list(expected.shape)}"
+        text = f"{given_by} gives the shape {list(found.shape)} for {list(expected.shape)}"
         if expected.size != found.size or not expected.size:
             return Disagreement(name, text)
-        if _disagreement(name, expected, found.reshape(expected.shape), sides, moved) is not None:
+        if _disagreement(name, expected, found.reshape(expected.shape), comparison, moved) is not None:
             return Disagreement(name, text)
         return Disagreement(name, f"{text}, with the right values", only_rank=True)
     given = _as_type(found, expected)
     if given is None:
-        return Disagreement(name, f"{sides[1]} gives elements of type {found.dtype} for {expected.dtype}")
-    comparison = Comparison(RTOL, ATOL, is_local=True, sides=(f"{sides[0]} gives", sides[1]))
+        return Disagreement(name, f"{given_by} gives elements of type {found.dtype} for {expected.dtype}")
     difference = comparison.compare_outputs([name], [expected], [given], 0)
     if difference is None or (isinstance(moved, np.ndarray) and _is_rounding(expected, given, moved)):
         return None

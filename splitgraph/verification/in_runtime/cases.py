@@ -11,7 +11,7 @@ import onnx
 
 from splitgraph.inference.analysis import Analysis
 from splitgraph.options import Running
-from splitgraph.verification.in_runtime.hosts import EngineHost, Host
+from splitgraph.verification.in_runtime.hosts import Host, HostRun
 from splitgraph.verification.inputs.given_inputs import as_cases
 from splitgraph.verification.inputs.input_maker import InputMaker
 from splitgraph.verification.inputs.later_attempts import FURTHER_ROUNDS
@@ -35,9 +35,7 @@ class NoCaseError(Exception):
     """Raised if a model runs on no inputs that can be drawn; the message says why."""
 
 
-def cases_of(
-    model: onnx.ModelProto, analysis: Analysis, running: Running, host: EngineHost, seconds: float
-) -> list[Case]:
+def cases_of(model: onnx.ModelProto, analysis: Analysis, running: Running, host: Host, seconds: float) -> list[Case]:
     """Return inputs of a model that it runs on, and what it gives. Sizes that are not fixed differ between them, and
     none is 1 where the model allows another size. Raises NoCaseError, and ValueError for inputs that do not fit.
     """
@@ -55,9 +53,10 @@ def cases_of(
             sizes.append(chosen)
     except InputError as error:
         raise NoCaseError(str(error)) from None
-    found, said = _run(model, drawn, host, seconds)
+    found, failed = _run(model, drawn, host, seconds)
     for attempts in FURTHER_ROUNDS if maker.varies else ():
-        if len(found) == len(drawn):
+        # Other inputs help against a refusal of these only.
+        if failed is None or not failed.may_be_inputs:
             break
         for attempt in attempts:
             again = {case: _redrawn(maker, case, attempt, sizes) for case in drawn if case not in found}
@@ -65,7 +64,10 @@ def cases_of(
             found |= more
             if more:
                 break
+        if len(found) == len(drawn):
+            break
     if not found:
+        said = "" if failed is None else failed.said
         raise NoCaseError(f"{host.label} does not run the model: {said}")
     return [found[case] for case in sorted(found)]
 
@@ -79,14 +81,14 @@ def _redrawn(maker: InputMaker, case: int, attempt: int, sizes: Sequence[SymbolS
 
 
 def _run(
-    model: onnx.ModelProto, drawn: Mapping[int, Mapping[str, Value]], host: EngineHost, seconds: float
-) -> tuple[dict[int, Case], str]:
-    """Return the cases that ran, and what was said about the others."""
+    model: onnx.ModelProto, drawn: Mapping[int, Mapping[str, Value]], host: Host, seconds: float
+) -> tuple[dict[int, Case], HostRun | None]:
+    """Return the cases that ran, and the first that did not."""
     if not drawn:
-        return {}, ""
+        return {}, None
     runs = dict(zip(drawn, host.run(model, list(drawn.values()), seconds), strict=True))
-    said = next((run.said for run in runs.values() if run.values is None), "")
-    return {case: Case(drawn[case], run.values) for case, run in runs.items() if run.values is not None}, said
+    failed = next((run for run in runs.values() if run.values is None), None)
+    return {case: Case(drawn[case], run.values) for case, run in runs.items() if run.values is not None}, failed
 
 
 def moved_results(model: onnx.ModelProto, case: Case, host: Host, seconds: float) -> Sequence[Value] | None:

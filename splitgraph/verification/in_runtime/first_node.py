@@ -10,7 +10,7 @@ import onnx
 
 from splitgraph.runtimes.runners.result import FirstNode, failing
 from splitgraph.runtimes.runners.runner import JobAnswer
-from splitgraph.verification.in_runtime.agreement import Disagreement, first_disagreement
+from splitgraph.verification.in_runtime.agreement import Disagreement, first_disagreement, new_comparison
 from splitgraph.verification.in_runtime.cases import Case
 from splitgraph.verification.in_runtime.hosts import Host, HostRun
 from splitgraph.verification.in_runtime.prefixes import CutModel
@@ -69,25 +69,52 @@ class Search:
         # Beside other outputs, the words are about those, too.
         said = failed.said if own.is_right else own.said
         alone = self._alone(group)
-        cause = self.cut.open_size_behind(last) if alone else ""
+        cause = self._cause(group) if alone else ""
         until = "" if first == last else self.cut.place(last)[0]
         number = len(self.cut.nodes)
         return FirstNode(location, operator, first + 1, number, failing(failed.answer), said, alone, cause, until)
 
-    def _trial(self, model: onnx.ModelProto | None, case: Case | None = None) -> _Trial:
-        """Run a part of the model in both."""
+    def _cause(self, group: Sequence[int]) -> str:
+        """Return the location of the node that makes sizes for nodes that run alone: the runtime runs them, too, if its
+        results are constants, and not with those of earlier nodes alone. Return "" if there is none.
+        """
+        chain = self.cut.sizes_behind(group)
+        asked = self.cut.made_by(chain)
+        if asked is None:
+            return ""
+        (known,) = self.reference.run(asked, [self.case.inputs], self.seconds)
+        if known.values is None:
+            return ""
+        values = dict(zip([value.name for value in asked.graph.output], known.values, strict=True))
+
+        def is_right(count: int) -> bool:
+            names = [name for index in chain[:count] for name in self.cut.nodes[index].output if name]
+            model = self.cut.with_constants(group[-1], {name: values[name] for name in names})
+            return model is not None and self._trial(model, reference=self.cut.up_to(group[-1])).is_right
+
+        low, high = 0, len(chain)
+        if not is_right(high):
+            return ""
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if is_right(middle) else (middle, high)
+        return self.cut.place(chain[high - 1])[0]
+
+    def _trial(
+        self, model: onnx.ModelProto | None, case: Case | None = None, *, reference: onnx.ModelProto | None = None
+    ) -> _Trial:
+        """Run a part of the model in both. case: other inputs, with what is expected. reference: the part that gives
+        what is expected; None for the same.
+        """
         if model is None:
             return _NOTHING
-        inputs = (self.case if case is None else case).inputs
         if case is None:
-            (expected,) = self.reference.run(model, [inputs], self.seconds)
+            (expected,) = self.reference.run(reference or model, [self.case.inputs], self.seconds)
             if expected.values is None:
                 return _NOTHING
-            wanted = expected.values
-        else:
-            wanted = case.expected
-        (run,) = self.host.run(model, [inputs], self.seconds)
-        return _judged(model, wanted, run, self.reference.label, self.host.label)
+            case = Case(self.case.inputs, expected.values)
+        (run,) = self.host.run(model, [case.inputs], self.seconds)
+        return _judged(model, case.expected, run, self.reference.label, self.host.label)
 
     def _alone(self, group: Sequence[int]) -> bool | None:
         """Return whether nodes run right alone; None if that cannot be tried."""
@@ -117,7 +144,7 @@ def _judged(model: onnx.ModelProto, wanted: Sequence[Value], run: HostRun, refer
         # What the bindings cannot give says nothing about the runtime.
         return _Trial(run.answer, run.said, is_right=run.answer == "not given")
     names = [value.name for value in model.graph.output]
-    found: Disagreement | None = first_disagreement(names, wanted, run.values, (reference, host))
+    found: Disagreement | None = first_disagreement(names, wanted, run.values, new_comparison(reference, host))
     if found is None or found.only_rank:
         return _Trial("ran", is_right=True)
     return _Trial("ran", found.reason)

@@ -21,11 +21,14 @@ from splitgraph.verification.values import Array, Value, is_text
 
 
 class HostRun(NamedTuple):
-    """What became of a model on one set of inputs. values: in the order of the outputs, None if it did not run."""
+    """What became of a model on one set of inputs. values: in the order of the outputs, None if it did not run.
+    may_be_inputs: it loads, and may run on other inputs.
+    """
 
     answer: JobAnswer
     said: str = ""
     values: Sequence[Value] | None = None
+    may_be_inputs: bool = False
 
 
 class Host(Protocol):
@@ -64,7 +67,7 @@ class EngineHost:
                     if values is not None:
                         found[number] = HostRun("ran", "", values)
                     elif failure is not None:
-                        found[number] = HostRun("refuses", failure.reason)
+                        found[number] = HostRun("refuses", failure.reason, may_be_inputs=not failure.unsupported)
                 # What an engine refuses on some inputs is no fault of the engine.
                 if not any(failure.unsupported for failure in run.failures):
                     break
@@ -115,7 +118,9 @@ class RuntimeHost:
             np.savez(file, **arrays)
         result = self.runner.run(Job(path, given, list(inputs), names, saved, seconds))
         if result.answer != "ran":
-            return HostRun(result.answer, result.said)
+            return HostRun(
+                result.answer, result.said, may_be_inputs=(result.answer, result.stage) == ("refuses", "run")
+            )
         with np.load(saved) as held:
             return HostRun("ran", "", [held[f"o{position}"] for position in range(len(held.files))])
 

@@ -18,7 +18,7 @@ from onnx import helper, numpy_helper
 from splitgraph.dim import Dim
 from splitgraph.inference.analysis import Analysis
 from splitgraph.model.places import operator_label, version_of
-from splitgraph.model.scopes import model_imports, node_label, plain_domain, reads, sorted_order
+from splitgraph.model.scopes import model_imports, node_label, reads, sorted_order
 from splitgraph.model.value_type import DTYPE_NUMBERS, UNKNOWN, ValueType
 from splitgraph.model.values import type_proto
 from splitgraph.verification.models.dependence import values_of_elements
@@ -98,14 +98,15 @@ class CutModel:
             if value.dtype in _CAST
         ]
 
-    def _needed(self, names: Sequence[str], count: int) -> list[int]:
-        """Return the nodes below a number that some values need, in order."""
+    def _needed(self, names: Sequence[str], count: int, known: Collection[str] = ()) -> list[int]:
+        """Return the nodes below a number that some values need, in order. known: values that no node needs to make."""
         waiting, needed = [self._makers[name] for name in names], set[int]()
         while waiting:
             index = waiting.pop()
             if index not in needed and index < count:
                 needed.add(index)
-                waiting += (self._makers[name] for name in self._reads[index] if name in self._makers)
+                made = (name for name in self._reads[index] if name in self._makers and name not in known)
+                waiting += (self._makers[name] for name in made)
         return sorted(needed)
 
     def _made(
@@ -196,18 +197,36 @@ class CutModel:
         made.graph.initializer.extend(constants)
         return made, given
 
-    def open_size_behind(self, index: int) -> str:
-        """Return the location of the first node that makes a size that a node reads, if that is not fixed; "" for
-        none.
+    # Sizes -----------------------------------------------------------------------------------------------------------
+
+    def sizes_behind(self, group: Sequence[int]) -> list[int]:
+        """Return the nodes that make sizes and other values which some nodes read, and which depend on no elements of
+        inputs; constants are left out.
         """
-        sizes = [name for name in self.read_by([index]) if name not in self._of_elements]
-        for maker in self._needed(sizes, index):
-            node = self.nodes[maker]
-            if plain_domain(node.domain) == "" and node.op_type in ("Shape", "Size"):
-                shape = self._types.get(node.input[0], UNKNOWN).shape
-                if shape is None or not all(isinstance(dim, int) for dim in shape):
-                    return self.place(maker)[0]
-        return ""
+        names = [name for name in self.read_by(group) if name not in self._of_elements]
+        needed = self._needed(names, group[0])
+        return [index for index in needed if self._reads[index] or self.nodes[index].op_type != "Constant"]
+
+    def made_by(self, indices: Sequence[int]) -> onnx.ModelProto | None:
+        """Return the model whose outputs are all results of some nodes; None if an engine could not give these."""
+        names = [name for index in indices for name in self.nodes[index].output if name]
+        types = [self._types.get(name, UNKNOWN) for name in names]
+        if not indices or any(value.kind != "tensor" or value.dtype not in DTYPE_NUMBERS for value in types):
+            return None
+        outputs = [_Output(name, name, value) for name, value in zip(names, types, strict=True)]
+        return self._made(self._needed(names, indices[-1] + 1), outputs, list(self._model.graph.input))
+
+    def with_constants(self, index: int, values: Mapping[str, Value]) -> onnx.ModelProto | None:
+        """Return the model whose outputs are those of a node, and in which some values are constants."""
+        outputs = self._outputs([name for name in self.nodes[index].output if name])
+        if not outputs:
+            return None
+        needed = self._needed([output.name for output in outputs], index + 1, values)
+        made = self._made(needed, outputs, list(self._model.graph.input))
+        inside = {name for node in made.graph.node for name in node.input}
+        constants = (numpy_helper.from_array(value, name) for name, value in values.items() if name in inside)
+        made.graph.initializer.extend(constants)
+        return made
 
 
 def _declared(name: str, value: ValueType) -> onnx.ValueInfoProto:

@@ -16,7 +16,8 @@ from splitgraph.processes.folders import temporary_folder
 from splitgraph.runtimes.runners.interpreters import Kind, interpreter_for
 from splitgraph.runtimes.runners.result import RuntimeRun, not_installed
 from splitgraph.runtimes.runners.runner import MissingRuntimeError, runner_of
-from splitgraph.verification.in_runtime.agreement import Disagreement, first_disagreement
+from splitgraph.verification.comparison import Comparison
+from splitgraph.verification.in_runtime.agreement import Disagreement, first_disagreement, new_comparison
 from splitgraph.verification.in_runtime.cases import Case, NoCaseError, cases_of, moved_results
 from splitgraph.verification.in_runtime.first_node import Search
 from splitgraph.verification.in_runtime.hosts import EngineHost, Host, RuntimeHost
@@ -24,26 +25,31 @@ from splitgraph.verification.in_runtime.prefixes import CutModel
 from splitgraph.verification.values import Value
 
 # A model takes at most so many seconds in a runtime, and the search for its first wrong node so many.
-_RUN_SECONDS, _SEARCH_SECONDS = 60.0, 120.0
+RUN_SECONDS, _SEARCH_SECONDS = 60.0, 120.0
 
 
 @dataclass(slots=True)
 class Trials:
     """Runs models in a runtime on the inputs of an original model, whose results they must give.
 
-    host: the runtime; reference: gives the expected results. python: that has the runtime. cases: of the original.
+    host: the runtime; reference: gives the expected results. cases: of the original. comparison: of all results, which
+    keeps the largest difference.
     """
 
     host: RuntimeHost
     reference: Host
-    python: str
     original: onnx.ModelProto
     cases: Sequence[Case]
+    comparison: Comparison = field(init=False)
     _moved: dict[int, Sequence[Value] | None] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Compare the results of both."""
+        self.comparison = new_comparison(self.reference.label, self.host.label)
 
     def run(self, model: onnx.ModelProto, *, finds_node: bool = True) -> RuntimeRun:
         """Run a model on all inputs. finds_node: look for the first node that goes wrong, if it does."""
-        runs = self.host.run(model, [case.inputs for case in self.cases], _RUN_SECONDS)
+        runs = self.host.run(model, [case.inputs for case in self.cases], RUN_SECONDS)
         names = [value.name for value in model.graph.output]
         reshaped: Disagreement | None = None
         for number, (case, run) in enumerate(zip(self.cases, runs, strict=True)):
@@ -56,34 +62,37 @@ class Trials:
             if found is not None and not found.only_rank:
                 text = f"input {number + 1}: {found.reason}"
                 text = f"{found.name}, {text}" if found.name else text
-                return self._failed(self._blank(answer="different", said=text), model, case, finds_node)
+                first = found.name, number, found.reason
+                found_run = self._blank(answer="different", said=text, first_difference=first)
+                return self._failed(found_run, model, case, finds_node)
             reshaped = reshaped or found
         if reshaped is not None:
-            text = f"{reshaped.name}: {reshaped.reason}"
-            return self._blank(answer="different", cases=len(self.cases), said=text, only_rank=True)
+            text, first = f"{reshaped.name}: {reshaped.reason}", (reshaped.name, 0, reshaped.reason)
+            known = {"cases": len(self.cases), "said": text, "only_rank": True, "first_difference": first}
+            return self._blank(answer="different", **known)
         return self._blank(answer="equal", cases=len(self.cases))
 
     def _blank(self, **known: object) -> RuntimeRun:
-        kind, version = self.host.kind, self.host.runner.version
-        blank = RuntimeRun(kind.name, kind.title, version, self.python, "not-run", reference=self.reference.label)
-        return replace(blank, **known)  # type: ignore[arg-type]
+        kind, runner, largest = self.host.kind, self.host.runner, self.comparison.max_abs_diff
+        blank = RuntimeRun(kind.name, kind.title, runner.version, runner.python, "not-run", max_abs_diff=largest)
+        return replace(blank, reference=self.reference.label, **known)  # type: ignore[arg-type]
 
     def _disagreement(self, names: Sequence[str], number: int, values: Sequence[Value]) -> Disagreement | None:
         """Return the first output that disagrees by more than what roundings of the inputs do to the original."""
-        case, sides = self.cases[number], (self.reference.label, self.host.label)
-        found = first_disagreement(names, case.expected, values, sides)
+        case = self.cases[number]
+        found = first_disagreement(names, case.expected, values, self.comparison)
         if found is None or found.only_rank:
             return found
         if number not in self._moved:
-            self._moved[number] = moved_results(self.original, case, self.reference, _RUN_SECONDS)
-        return first_disagreement(names, case.expected, values, sides, self._moved[number])
+            self._moved[number] = moved_results(self.original, case, self.reference, RUN_SECONDS)
+        return first_disagreement(names, case.expected, values, self.comparison, self._moved[number])
 
     def _failed(self, run: RuntimeRun, model: onnx.ModelProto, case: Case, finds_node: bool) -> RuntimeRun:
         if not finds_node:
             return run
         cut = CutModel(model, infer_model(model, fill=False))
         deadline = time.monotonic() + _SEARCH_SECONDS
-        return replace(run, first_node=Search(cut, case, self.reference, self.host, _RUN_SECONDS, deadline).find())
+        return replace(run, first_node=Search(cut, case, self.reference, self.host, RUN_SECONDS, deadline).find())
 
 
 @contextmanager
@@ -101,24 +110,36 @@ def trials_of(
     folder: of the external data. version: that the runtime must have, or the beginning of it; "" for any. Raises
     SplitgraphError for a Python that does not exist, ValueError for inputs that do not fit.
     """
-    path = interpreter_for(kind, running.runtime_python)
+    with host_of(kind, running, folder=folder, version=version) as host:
+        if isinstance(host, RuntimeRun):
+            yield host
+            return
+        reference = EngineHost(folder)
+        try:
+            cases = cases_of(original, infer_model(original, fill=False), running, reference, RUN_SECONDS)
+        except NoCaseError as error:
+            runner = host.runner
+            yield RuntimeRun(kind.name, kind.title, runner.version, runner.python, "not-run", said=str(error))
+            return
+        yield Trials(host, reference, original, cases)
+
+
+@contextmanager
+def host_of(
+    kind: Kind, running: Running, *, folder: Path | None = None, version: str = ""
+) -> Iterator[RuntimeHost | RuntimeRun]:
+    """Start a runtime, and yield what runs models in it; or why nothing does. Arguments as `trials_of`."""
+    python = interpreter_for(kind, running.runtime_python)
     try:
-        runner = runner_of(kind, path)
+        runner = runner_of(kind, python)
     except (MissingRuntimeError, OSError) as error:
-        yield not_installed(kind, path, str(error))
+        yield not_installed(kind, python, str(error))
         return
     with runner, temporary_folder() as place:
         if not f"{runner.version}.".startswith(f"{version}." if version else ""):
-            yield not_installed(kind, path, "", version=version, found=runner.version)
+            yield not_installed(kind, python, "", version=version, found=runner.version)
             return
-        reference = EngineHost(folder)
-        host = RuntimeHost(kind, runner, place, folder)
-        try:
-            cases = cases_of(original, infer_model(original, fill=False), running, reference, _RUN_SECONDS)
-        except NoCaseError as error:
-            yield RuntimeRun(kind.name, kind.title, runner.version, path, "not-run", said=str(error))
-            return
-        yield Trials(host, reference, path, original, cases)
+        yield RuntimeHost(kind, runner, place, folder)
 
 
 def run_in_runtime(
