@@ -11,7 +11,9 @@ Schema = dict[str, Any]
 
 _FOLDER = Path(__file__).with_name("reference") / "schemas"
 # In the order of the page; the parts that several documents have come last.
-_DOCUMENTS = ("infer", "rewrite", "check", "verify", "diff", "report", "explain", "doctor", "many", "failure")
+_DOCUMENTS = (
+    *("infer", "rewrite", "check", "targets", "verify", "diff", "report", "explain", "doctor", "many", "failure"),
+)
 # Files that come with splitgraph, or that it writes.
 _FILES = ("target", "operators", "outcome")
 _COMMON = "common"

@@ -319,7 +319,7 @@ def verify(
 
     before, after: the models, each as in `infer`; not changed. between: two runtimes for one ONNX model, without
     `after`: ("onnxruntime", "openvino"), each as a target of `check` with run=True. `Verification.first_node` is the
-    first node at which they part. Then samples, seed, bind, inputs and runtime_python count.
+    first node at which they part. Then only samples, seed, bind and inputs count, and runtime_python: as in `check`.
     samples: sets of inputs; dimensions differ between them. seed: of the random inputs. bind: values for symbols.
     inputs: arrays by input name; or a list of such mappings, a case for each; or a path: an archive `data.npz`, or a
     folder of test data as onnx has them (`test_data_set_0/input_0.pb`). Inputs that are not given are generated.
@@ -419,8 +419,8 @@ def check(
     The result is a tuple of findings. Its `nodes` are the answers node by node, and `runs` is True only if every node
     is known to be read. `after_conversion` converts the model for the target, and says the same of the result.
 
-    run: also run the model in the runtime itself, in a process of its own, on inputs as `verify` draws them (samples,
-    seed, try_sizes, inputs). Its results are compared with those of ONNX Runtime; `ran` says what became of it, and
+    run: also run the model in the runtime itself, in a process of its own. samples, seed, try_sizes, inputs: on what,
+    as in `verify`. Its results are compared with those of ONNX Runtime; `ran` says what became of it, and
     `first_node` is the first node that goes wrong. What was run counts for more than what was measured. If no version
     is asked for, the version that is here is checked. runtime_python: the Python that has the runtime, if that is not
     this one; "opencv=PATH" for one of several. Such a Python needs NumPy and the runtime, and no splitgraph.

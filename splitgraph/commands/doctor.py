@@ -15,6 +15,7 @@ from splitgraph.verification.installation import (
     InstallationReport,
     MachineReport,
     PackageReport,
+    RuntimeReport,
     examine,
 )
 
@@ -59,6 +60,13 @@ def _page(report: InstallationReport) -> list[Block]:
         ),
         BLANK,
         table(
+            ("runtime of check --run", "version", "state", "Python"),
+            ("bold", "", "", ""),
+            list(map(_runtime_row, report.runtimes)),
+            is_prose=True,
+        ),
+        BLANK,
+        table(
             ("extra", "version", "needs", "adds"),
             ("bold", "", "dim", ""),
             [(name, _version(p), f">= {p.oldest}", EXTRAS[name].adds) for name, p in report.extras.items()],
@@ -91,6 +99,13 @@ def _engine_row(engine: EngineReport) -> Sequence[str | Cell]:
     state = Cell((engine.status,), _STYLES[engine.status])
     newest = "" if engine.newest_opset is None else str(engine.newest_opset)
     return engine.name, engine.version or "", state, newest, ", ".join(engine.devices)
+
+
+def _runtime_row(runtime: RuntimeReport) -> Sequence[str | Cell]:
+    from splitgraph.reports.text import Cell
+
+    state = Cell((runtime.status,), _STYLES[runtime.status])
+    return runtime.name, runtime.version or "", state, runtime.reason or runtime.python
 
 
 def _folder_text(folder: FolderReport) -> str:

@@ -110,6 +110,7 @@ _SKELETONS: Mapping[str, Document] = {
         "packages": [],
         "extras": {},
         "engines": [],
+        "runtimes": [],
         "folders": [],
         "machine": None,
         "diagnostics": [],
@@ -322,7 +323,11 @@ def check_json(
 
 def run_json(ran: RuntimeRun | None) -> Document | None:
     """Return what became of a model in a runtime itself; None if it was not to be run."""
-    return None if ran is None else {**asdict(ran), "told": ran.told}
+    if ran is None:
+        return None
+    document = {**asdict(ran), "told": ran.told}
+    del document["first_difference"]
+    return document
 
 
 def targets_json(targets: Iterable[Target]) -> Document:
@@ -441,6 +446,7 @@ def doctor_json(report: InstallationReport) -> Document:
         packages=[_package_json(package) for package in report.packages],
         extras={name: _package_json(package) for name, package in report.extras.items()},
         engines=[{**asdict(engine), "devices": list(engine.devices)} for engine in report.engines],
+        runtimes=[asdict(runtime) for runtime in report.runtimes],
         folders=[asdict(folder) for folder in report.folders],
         machine=asdict(report.machine),
         diagnostics=diagnostics_json(report.diagnostics),

@@ -17,10 +17,12 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from splitgraph.findings.diagnostics import Diagnostic, diagnostic
+from splitgraph.findings.diagnostics import Diagnostic, SplitgraphError, diagnostic
 from splitgraph.processes.folders import cache_folder, temporary_folder
 from splitgraph.processes.kept_processes import run_once
 from splitgraph.processes.worker_process import ProcessEnded
+from splitgraph.runtimes.runners.interpreters import KINDS, Kind, interpreter_for
+from splitgraph.runtimes.runners.runner import MissingRuntimeError, runner_of
 from splitgraph.verification.engine_settings import memory_limit
 
 # The report -----------------------------------------------------------------------------------------------------------
@@ -32,6 +34,7 @@ class InstallationReport:
 
     python: version and implementation. executable: the path of Python. system: the name of the operating system, its
     release and processor. packages: the required ones. extras: the package of each extra, by the extra's name.
+    runtimes: those in which models of targets can be run.
     """
 
     python: str
@@ -40,6 +43,7 @@ class InstallationReport:
     packages: tuple[PackageReport, ...]
     extras: dict[str, PackageReport]
     engines: tuple[EngineReport, ...]
+    runtimes: tuple[RuntimeReport, ...]
     folders: tuple[FolderReport, ...]
     machine: MachineReport
     diagnostics: tuple[Diagnostic, ...]
@@ -58,6 +62,10 @@ def examine(say: Callable[[str], None] = lambda text: None) -> InstallationRepor
     for name in ENGINES:
         say(f"running {name}")
         engines.append(_engine(name))
+    runtimes = []
+    for kind in KINDS.values():
+        say(f"starting {kind.title}")
+        runtimes.append(try_runtime(kind))
     findings = [*_of_packages(packages), *_of_extras(extras), *_of_folders(folders), *_of_engines(engines)]
     return InstallationReport(
         f"{platform.python_version()} ({platform.python_implementation()})",
@@ -66,6 +74,7 @@ def examine(say: Callable[[str], None] = lambda text: None) -> InstallationRepor
         tuple(packages),
         extras,
         tuple(engines),
+        tuple(runtimes),
         tuple(folders),
         examine_machine(),
         tuple(findings),
@@ -334,3 +343,39 @@ def try_engine(name: str, seconds: float = SECONDS) -> EngineReport:
     if abnormal and abilities.get("opset") is not None:
         reason = f"{abnormal}, with a Split of opset {abilities['opset']}"
     return EngineReport(name, "broken", version, None, devices, reason)
+
+
+# Runtimes of targets --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeReport:
+    """A runtime in which models of a target can be run (`check --run`).
+
+    name: of the target. title: its own name. status: "works" if it starts. version: None if it does not. python: the
+    Python that has it, or that was asked. reason: why it is broken, or how to install it; "" if it works.
+    """
+
+    name: str
+    title: str
+    status: TrialStatus
+    version: str | None
+    python: str
+    reason: str = ""
+
+
+def try_runtime(kind: Kind) -> RuntimeReport:
+    """Start a runtime in the Python that is to run it (see `interpreters`)."""
+    python = ""
+    try:
+        python = interpreter_for(kind)
+        with runner_of(kind, python) as runner:
+            return RuntimeReport(kind.name, kind.title, "works", runner.version, python)
+    except MissingRuntimeError as missing:
+        # The name of the module is that of the runtime, if it is not installed.
+        if "No module named" in str(missing):
+            reason = f"{kind.install}, or {kind.variable}=PATH of a Python that has it"
+            return RuntimeReport(kind.name, kind.title, "not installed", None, python, reason)
+        return RuntimeReport(kind.name, kind.title, "broken", None, python, str(missing))
+    except (OSError, SplitgraphError) as error:
+        return RuntimeReport(kind.name, kind.title, "broken", None, python, str(error))

@@ -30,9 +30,10 @@ class FileTask:
     """The work of a command on one model.
 
     model: a URL before a worker has read it. after: the second model of `verify`. before: of `report`, the model before
-    a rewrite whose result is `model`. targets: of `check`, none for all; and the two runtimes of `verify`. run: whether `check` runs the model in the
-    runtimes of its targets. svg: the split that `report` draws as SVG instead of a page. title: of the page. place: the
-    file of the result, in a folder that is made if needed; None for the file that `output` says.
+    a rewrite whose result is `model`. targets: of `check`, none for all; and the two runtimes of `verify`. run: whether
+    `check` runs the model in the runtimes of its targets. svg: the split that `report` draws as SVG instead of a page.
+    title: of the page. place: the file of the result, in a folder that is made if needed; None for the file that
+    `output` says.
     """
 
     verb: Verb

@@ -26,7 +26,7 @@ _GRACE_SECONDS = 30.0
 MEGABYTES = 8192
 
 
-class Job(NamedTuple):
+class ModelJob(NamedTuple):
     """A model to run.
 
     inputs: an npz with the array "i0", "i1", ... of each of the names. save: the npz for the results "o0", "o1", ...
@@ -96,7 +96,8 @@ class Runner:
     @staticmethod
     def _listen(process: subprocess.Popen[bytes], answers: queue.SimpleQueue[bytes | None]) -> None:
         assert process.stdout is not None
-        with contextlib.suppress(OSError, ValueError):
+        # Closed here: another thread could not close it while this one reads.
+        with process.stdout, contextlib.suppress(OSError):
             for line in process.stdout:
                 answers.put(line)
         answers.put(None)
@@ -113,7 +114,7 @@ class Runner:
             return None
         return answer
 
-    def run(self, job: Job) -> JobResult:
+    def run(self, job: ModelJob) -> JobResult:
         """Run a model; return what became of it."""
         if self._process.poll() is not None:
             self._start()
@@ -152,10 +153,9 @@ class Runner:
             else:
                 process.kill()
         process.wait()
-        for stream in (process.stdin, process.stdout):
-            if stream is not None:
-                with contextlib.suppress(OSError):
-                    stream.close()
+        assert process.stdin is not None
+        with contextlib.suppress(OSError):
+            process.stdin.close()
 
     def __enter__(self) -> Runner:
         """Return the runner."""

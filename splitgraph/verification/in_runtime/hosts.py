@@ -13,7 +13,7 @@ import onnx
 from splitgraph.formats.external_data import all_tensors
 from splitgraph.model.tensor_data import is_external
 from splitgraph.runtimes.runners.interpreters import Kind
-from splitgraph.runtimes.runners.runner import Job, JobAnswer, Runner
+from splitgraph.runtimes.runners.runner import JobAnswer, ModelJob, Runner
 from splitgraph.verification.engines.engine_process import Attempt, workplace
 from splitgraph.verification.help_texts import is_installed
 from splitgraph.verification.models.model_files import read_model, save_model, write_model
@@ -116,7 +116,7 @@ class RuntimeHost:
         with given.open("wb") as file:
             arrays: dict[str, Any] = {f"i{place}": _as_text(value) for place, value in enumerate(inputs.values())}
             np.savez(file, **arrays)
-        result = self.runner.run(Job(path, given, list(inputs), names, saved, seconds))
+        result = self.runner.run(ModelJob(path, given, list(inputs), names, saved, seconds))
         if result.answer != "ran":
             return HostRun(
                 result.answer, result.said, may_be_inputs=(result.answer, result.stage) == ("refuses", "run")

@@ -18,7 +18,7 @@ from onnx import helper, numpy_helper
 from splitgraph.dim import Dim
 from splitgraph.inference.analysis import Analysis
 from splitgraph.model.places import operator_label, version_of
-from splitgraph.model.scopes import model_imports, node_label, reads, sorted_order
+from splitgraph.model.scopes import model_imports, node_label, reads, sort_nodes, sorted_order
 from splitgraph.model.value_type import DTYPE_NUMBERS, UNKNOWN, ValueType
 from splitgraph.model.values import type_proto
 from splitgraph.verification.models.dependence import values_of_elements
@@ -52,7 +52,7 @@ class CutModel:
         self.nodes = [nodes[index] for index in self._order]
         self._reads = [[name for name in dict.fromkeys(reads(node)) if name] for node in self.nodes]
         self._makers = {name: index for index, node in enumerate(self.nodes) for name in node.output if name}
-        self._of_elements = values_of_elements(model)
+        self._of_elements = values_of_elements(_sorted(model, self._order))
         self._last_read: dict[str, int] = {}
         for index, names in enumerate(self._reads):
             self._last_read.update(dict.fromkeys(names, index))
@@ -227,6 +227,16 @@ class CutModel:
         constants = (numpy_helper.from_array(value, name) for name, value in values.items() if name in inside)
         made.graph.initializer.extend(constants)
         return made
+
+
+def _sorted(model: onnx.ModelProto, order: Sequence[int]) -> onnx.ModelProto:
+    """Return the model with its nodes in topological order."""
+    if list(order) == sorted(order):
+        return model
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    sort_nodes(copy)
+    return copy
 
 
 def _declared(name: str, value: ValueType) -> onnx.ValueInfoProto:

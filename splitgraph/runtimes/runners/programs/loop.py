@@ -63,7 +63,7 @@ def main(program: str) -> None:
         _write(answers, hello)
         if "missing" not in hello:
             for line in _lines(jobs):
-                _write(answers, _answer_of(module, program, json.loads(line), jobs, printed))
+                _write(answers, _answer_of(module, program, json.loads(line), jobs, answers, printed))
 
 
 def _write(answers: TextIO, document: dict[str, Any]) -> None:
@@ -96,12 +96,14 @@ def _load(program: str) -> Any:
 # One job --------------------------------------------------------------------------------------------------------------
 
 
-def _answer_of(module: Any, program: str, job: dict[str, Any], jobs: int, printed: Any) -> dict[str, Any]:
+def _answer_of(
+    module: Any, program: str, job: dict[str, Any], jobs: int, answers: TextIO, printed: Any
+) -> dict[str, Any]:
     """Run a job in a process of its own."""
     printed.seek(0)
     printed.truncate()
     began = time.monotonic()
-    found = _in_a_fork(module, job, jobs) if hasattr(os, "fork") else _in_a_new_process(program, job)
+    found = _in_a_fork(module, job, jobs, answers) if hasattr(os, "fork") else _in_a_new_process(program, job)
     stage, answer, said, peak = found
     if answer == "dies" or (answer == "refuses" and getattr(module, "PRINTS_WHY", False)):
         last = _last_line(printed)
@@ -112,16 +114,20 @@ def _answer_of(module: Any, program: str, job: dict[str, Any], jobs: int, printe
     return {"id": job["id"], "answer": answer, "stage": stage, "said": said, "seconds": seconds, "peak_mb": peak}
 
 
-def _in_a_fork(module: Any, job: dict[str, Any], jobs: int) -> _Outcome:
+def _in_a_fork(module: Any, job: dict[str, Any], jobs: int, answers: TextIO) -> _Outcome:
     receiving, sending = os.pipe()
     child = os.fork()
     if child == 0:
         try:
-            os.close(receiving)
+            # Whoever reads the answers sees the end of the loop, whatever this process does.
+            for descriptor in (receiving, jobs, answers.fileno()):
+                os.close(descriptor)
             os.setsid()
+            _end_with_parent()
             _limit(job["megabytes"])
             with os.fdopen(sending, "w", encoding="utf-8") as events:
                 _run(module, job, events)
+            _flush()
         finally:
             os._exit(0)
     os.close(sending)
@@ -178,6 +184,23 @@ def _outcome(events: bytes, is_late: bool, seconds: float, cause: str) -> _Outco
     return (stage, "hangs", f"no answer after {seconds:g} s", None) if is_late else (stage, "dies", cause, None)
 
 
+def _flush() -> None:
+    """Write what Python and C hold back of what was printed: a fork ends without it."""
+    import ctypes
+
+    sys.stdout.flush()
+    with contextlib.suppress(AttributeError):
+        ctypes.CDLL(None).fflush(None)
+
+
+def _end_with_parent() -> None:
+    """Let the kernel kill this process when the loop ends, however that ends. Only Linux can do this."""
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+
+
 def _limit(megabytes: float) -> None:
     """Limit the memory that this process may allocate, where the system can."""
     try:
@@ -210,7 +233,7 @@ def _run(module: Any, job: dict[str, Any], events: TextIO) -> None:
             texts: list[Any] = [each.astype(str) if each.dtype == object else each for each in found]
             np.savez(job["save"], **{f"o{position}": each for position, each in enumerate(texts)})
     except BaseException as error:
-        answer = "not given" if isinstance(error, getattr(module, "NotGiven", ())) else "refuses"
+        answer = "not given" if type(error) is BufferError else "refuses"
         said = _told(error, [os.path.dirname(job["model"])])
     _write(events, {"stage": reached[0], "answer": answer, "said": said, "peak_mb": _peak()})
 

@@ -17,10 +17,6 @@ PRINTS_WHY = True
 _KINDS = {"float32": "float", "int32": "int", "int64": "int", "bool": "int", "uint8": "uint8", "int8": "int8"}
 
 
-class NotGiven(Exception):
-    """The bindings do not take a type, or do not give it back."""
-
-
 def version() -> str:
     """Return the version of the library."""
     return str(MNN.version())
@@ -46,7 +42,7 @@ def _placeholder(array: Any) -> Any:
     try:
         made.write(np.ascontiguousarray(held))
     except SystemError as error:
-        raise NotGiven(f"the bindings of MNN take no array of {array.dtype}") from error
+        raise BufferError(f"the bindings of MNN take no array of {array.dtype}") from error
     return made
 
 
@@ -56,5 +52,5 @@ def _array(value: Any) -> Any:
     try:
         read = plain.read()
     except SystemError as error:
-        raise NotGiven("the bindings of MNN do not give back this type") from error
+        raise BufferError("the bindings of MNN do not give back this type") from error
     return np.array(read).reshape(list(plain.shape))

@@ -9,10 +9,6 @@ import cv2
 cv2.setNumThreads(1)
 
 
-class NotGiven(Exception):
-    """The bindings do not take a type."""
-
-
 def version() -> str:
     """Return the version of the library."""
     return str(cv2.__version__)
@@ -30,6 +26,6 @@ def run(path: str, inputs: dict[str, Any], outputs: list[str], stage: Any) -> li
         except cv2.error as error:
             if "Overload resolution failed" not in str(error):
                 raise
-            raise NotGiven(f"OpenCV takes no array of {array.dtype}") from error
+            raise BufferError(f"OpenCV takes no array of {array.dtype}") from error
     stage("run")
     return list(net.forward(outputs))

@@ -7,10 +7,6 @@ from typing import Any
 import tract
 
 
-class NotGiven(Exception):
-    """The bindings do not give a type back."""
-
-
 def version() -> str:
     """Return the version of the library."""
     return str(tract.version())
@@ -33,4 +29,4 @@ def _as_array(value: Any) -> Any:
         try:
             return value.convert_to(tract.DatumType.I64).to_numpy()
         except BaseException:
-            raise NotGiven(f"the result has a type that tract does not give back ({error})") from error
+            raise BufferError(f"the result has a type that tract does not give back ({error})") from error
