@@ -7,7 +7,7 @@ import stat
 import sys
 from pathlib import Path
 
-from splitgraph.runtimes.runners.interpreters import LOOP, Kind
+from splitgraph.runtimes.runners.interpreters import LOOP
 
 # Runs models in onnx's evaluator, with the fault of a runtime: `FAULT` is Python that sees the model and the outputs.
 PROGRAM = """
@@ -61,6 +61,3 @@ def fake_python(folder: Path, program: Path) -> str:
     python.write_text(f'#!/bin/sh\nexec "{sys.executable}" -c "{code}"\n', encoding="utf-8")
     os.chmod(python, python.stat().st_mode | stat.S_IXUSR)
     return str(python)
-
-
-OPENCV = Kind("opencv", "OpenCV", "opencv-python-headless")
