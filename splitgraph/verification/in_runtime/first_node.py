@@ -82,10 +82,10 @@ class Search:
         asked = self.cut.made_by(chain)
         if asked is None:
             return ""
-        (known,) = self.reference.run(asked, [self.case.inputs], self.seconds)
-        if known.values is None:
+        known = self._values(asked)
+        if known is None:
             return ""
-        values = dict(zip([value.name for value in asked.graph.output], known.values, strict=True))
+        values = dict(zip([value.name for value in asked.graph.output], known, strict=True))
 
         def is_right(count: int) -> bool:
             names = [name for index in chain[:count] for name in self.cut.nodes[index].output if name]
@@ -109,12 +109,17 @@ class Search:
         if model is None:
             return _NOTHING
         if case is None:
-            (expected,) = self.reference.run(reference or model, [self.case.inputs], self.seconds)
-            if expected.values is None:
+            values = self._values(model if reference is None else reference)
+            if values is None:
                 return _NOTHING
-            case = Case(self.case.inputs, expected.values)
+            case = Case(self.cut.given(model, self.case.inputs), values)
         (run,) = self.host.run(model, [case.inputs], self.seconds)
         return _judged(model, case.expected, run, self.reference.label, self.host.label)
+
+    def _values(self, model: onnx.ModelProto) -> Sequence[Value] | None:
+        """Return what a part of the model gives; None if the reference does not run it."""
+        (run,) = self.reference.run(model, [self.cut.given(model, self.case.inputs)], self.seconds)
+        return run.values
 
     def _alone(self, group: Sequence[int]) -> bool | None:
         """Return whether nodes run right alone; None if that cannot be tried."""
@@ -124,10 +129,10 @@ class Search:
             asked = cut.values_for(group)
             if asked is None:
                 return None
-            (known,) = self.reference.run(asked, [self.case.inputs], self.seconds)
-            if known.values is None:
+            known = self._values(asked)
+            if known is None:
                 return None
-            values |= zip(names, known.values, strict=True)
+            values |= zip(names, known, strict=True)
         made = cut.alone(group, values)
         if made is None:
             return None

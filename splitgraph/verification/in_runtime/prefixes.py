@@ -58,6 +58,12 @@ class CutModel:
             self._last_read.update(dict.fromkeys(names, index))
         self._last_read.update(dict.fromkeys((value.name for value in model.graph.output), len(nodes)))
 
+    @staticmethod
+    def given(model: onnx.ModelProto, inputs: Mapping[str, Value]) -> dict[str, Value]:
+        """Return those of the inputs that a part of the model has."""
+        names = {value.name for value in model.graph.input}
+        return {name: value for name, value in inputs.items() if name in names}
+
     def place(self, index: int) -> tuple[str, str]:
         """Return the location of a node, and its operator with its version."""
         node = self.nodes[index]
@@ -122,7 +128,8 @@ class CutModel:
         graph = made.graph
         graph.name = source.graph.name or "prefix"
         graph.node.extend(nodes)
-        graph.input.extend(inputs)
+        # Some runtimes refuse a model with an input that nothing reads.
+        graph.input.extend(value for value in inputs if value.name in read)
         graph.initializer.extend(tensor for tensor in source.graph.initializer if tensor.name in read)
         graph.sparse_initializer.extend(each for each in source.graph.sparse_initializer if each.values.name in read)
         shown = {output.shown for output in outputs}

@@ -219,6 +219,22 @@ def test_what_a_body_reads_is_needed() -> None:
     assert found.location == "main/Exp#1"
 
 
+def test_a_part_has_only_the_inputs_that_it_reads() -> None:
+    """OpenCV 4 refuses a model with an input that nothing reads."""
+    text = """g (float[N, 3] x, float[N, 3] z) => (float[N, 3] y)
+    { r = Relu (x) e = Exp (r) s = Add (e, z) y = Neg (s) }"""
+
+    def fault(model: onnx.ModelProto) -> HostRun | None:
+        read = {name for node in model.graph.node for name in node.input}
+        unread = any(value.name not in read for value in model.graph.input)
+        fails = unread or any(node.op_type == "Add" for node in model.graph.node)
+        return HostRun("refuses", "words") if fails else None
+
+    found, _ = search(model_of(text), fault, {**X, "z": X["x"]})
+    assert found is not None
+    assert found.location == "main/Add#2"
+
+
 def test_nodes_that_are_out_of_order() -> None:
     model = chain()
     nodes = list(model.graph.node)
