@@ -48,6 +48,7 @@ splitgraph convert model.onnx --fold --bind N=4       (constants in place of Sha
 splitgraph convert model.onnx --to slice              (a Slice for each part)
 splitgraph convert model.onnx --to variadic-split -o variadic.onnx
 splitgraph convert model.onnx --target mnn --dry-run --diff                 (what would change)
+splitgraph convert model.onnx --target mnn --runtime-python venv/bin/python (that has MNN)
 {_rewriting("convert", "--target mnn")}""",
     "reshape": """\
 splitgraph reshape model.onnx --batch 8 -o eight.onnx --force
@@ -64,6 +65,9 @@ splitgraph reshape models/ --batch N -o out/ --report r.jsonl --resume --junit r
 splitgraph reshape 's3://zoo/*.onnx' --batch N -o out/ --scheduler tcp://10.0.0.1:8786""",
     "check": """\
 splitgraph check model.onnx --all-targets --json
+splitgraph check model.onnx --target mnn --run --runtime-python venv/bin/python
+splitgraph check model.onnx --target mnn --run --samples 5 --seed 1 --try N=4
+splitgraph check model.onnx --target mnn --run --inputs data.npz    (on these inputs)
 splitgraph check model.onnx --all-targets --assume-defaults
 splitgraph check model.onnx --target mnn --accept SG302@main/node
 splitgraph check models/ --target mnn --exclude old/ --jobs 8 --timeout 60 --memory 4 --quiet
@@ -73,6 +77,7 @@ splitgraph check 's3://zoo/*.onnx' --target mnn --scheduler tcp://10.0.0.1:8786"
     "verify": """\
 splitgraph verify model.onnx other.onnx --bind N=4 --samples 5 --seed 1 --rtol 1e-4 --atol 1e-5
 splitgraph verify model.onnx other.onnx --inputs data.npz --json
+splitgraph verify model.onnx --in ort --in mnn --runtime-python mnn=venv/bin/python
 splitgraph verify model.onnx other.onnx --custom-ops libops.so --provider cuda
 splitgraph verify model.onnx other.onnx --engine onnxruntime
 splitgraph verify models/ out/ --pairs --jobs 8 --timeout 60 --memory 4 --exclude old/ --quiet

@@ -319,7 +319,7 @@ def verify(
 
     before, after: the models, each as in `infer`; not changed. between: two runtimes for one ONNX model, without
     `after`: ("onnxruntime", "openvino"), each as a target of `check` with run=True. `Verification.first_node` is the
-    first node at which they part. Then only samples, seed, bind and inputs count, and runtime_python: as in `check`.
+    first node at which they part. Then only samples, seed, bind and inputs count. runtime_python: as in `check`.
     samples: sets of inputs; dimensions differ between them. seed: of the random inputs. bind: values for symbols.
     inputs: arrays by input name; or a list of such mappings, a case for each; or a path: an archive `data.npz`, or a
     folder of test data as onnx has them (`test_data_set_0/input_0.pb`). Inputs that are not given are generated.

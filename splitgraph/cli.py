@@ -355,11 +355,10 @@ def check(all_targets: bool, lists_targets: bool, **options: Any) -> int:
     """Say which nodes of MODEL a runtime refuses or computes wrong.
 
     \b
-    splitgraph check --targets                        (what is known)
+    splitgraph check --targets                          (the runtimes that are known)
     splitgraph check model.onnx --target mnn --target openvino@2023.3
-    splitgraph check model.onnx --target opencv --run (in OpenCV itself, if it is installed here)
-    splitgraph check model.onnx --all-targets         (a table to choose a runtime from)
-    splitgraph check models/ --target mnn --quiet     (only what is wrong)
+    splitgraph check model.onnx --target opencv --run   (in OpenCV itself, if it is installed here)
+    splitgraph check model.onnx --all-targets           (a table to choose a runtime from)
     """
     from splitgraph.commands import check as command
 
@@ -405,12 +404,11 @@ def check(all_targets: bool, lists_targets: bool, **options: Any) -> int:
 @takes(*MANY)
 @_run
 def verify(before: Path, after: Path | None, between: Sequence[str], pairs: bool, **options: Any) -> int:
-    """Run BEFORE and AFTER on the same inputs, and compare them; or one model in two runtimes.
+    """Run BEFORE and AFTER on the same inputs, and compare them.
 
     \b
     splitgraph verify model.onnx model.opset18.onnx
     splitgraph verify model.onnx other.onnx --try N=4            (at this size)
-    splitgraph verify model.onnx other.onnx --inputs data.npz    (on these inputs)
     splitgraph verify models/ out/ --pairs                       (two folders)
     splitgraph verify model.onnx --in onnxruntime --in openvino  (one model in two runtimes)
     """

@@ -46,7 +46,8 @@ import importlib, pkgutil, splitgraph
 # These extend classes of packages that may not be installed.
 optional = ("splitgraph.openvino.passes", "splitgraph.pipelines.olive_pass", "splitgraph.pipelines.onnx_ir_passes")
 for module in pkgutil.walk_packages(splitgraph.__path__, "splitgraph."):
-    if module.name not in (*optional, "splitgraph.__main__"):
+    # The programs of runtimes run in Pythons of their own.
+    if module.name not in (*optional, "splitgraph.__main__") and ".programs." not in module.name:
         importlib.import_module(module.name)
 """
 CONVERT = """

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 import splitgraph
 from splitgraph.findings.diagnostics import Diagnostic
-from splitgraph.runtimes.runners.interpreters import KINDS
 
 if TYPE_CHECKING:
     from splitgraph.checks import Converted
@@ -332,6 +331,8 @@ def run_json(ran: RuntimeRun | None) -> Document | None:
 
 def targets_json(targets: Iterable[Target]) -> Document:
     """Return what `check --targets --json` prints: each target, as `--target` takes it."""
+    from splitgraph.runtimes.runners.interpreters import KINDS
+
     known = [
         {
             "target": target.key,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
 from types import MappingProxyType
@@ -59,7 +59,7 @@ class Target:
     newest_ir_version: int | None
     reads: frozenset[str]
     failures: tuple[Refusal, ...]
-    asked: str = ""
+    asked: str = field(default="", compare=False)
     failed_here: frozenset[tuple[str, frozenset[str]]] = frozenset()
 
     @property

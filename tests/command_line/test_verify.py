@@ -90,6 +90,7 @@ def test_verify_hands_its_options_on(run: Run, folder: Path, monkeypatch: pytest
         "seed": 7,
         "try_sizes": {"N": 4},
         "inputs": "data.npz",
+        "runtime_python": (),
         "custom_ops": ("a.so", "b.so"),
         "providers": ("cuda",),
         "engine": "reference",
