@@ -49,7 +49,7 @@ class FirstNode:
     def told(self) -> str:
         """The node and what happens there, in a few words."""
         text = f"{self.location} ({self.operator}, node {self.number} of {self.nodes}"
-        text += f", with {self.until}) " if self.until else ") "
+        text += f"), or a node up to {self.until}, " if self.until else ") "
         text += _FAILS[self.answer] + (f": {_shortened(self.said)}" if self.said else "")
         if self.alone:
             text += "; alone it is right"

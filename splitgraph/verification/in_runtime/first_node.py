@@ -66,13 +66,14 @@ class Search:
         first, last = group[0], group[-1]
         location, operator = self.cut.place(first)
         own = self._trial(self.cut.up_to(last))
-        # Beside other outputs, the words are about those, too.
-        said = failed.said if own.is_right else own.said
-        alone = self._alone(group)
+        trial = self._alone(group)
+        alone = None if trial is None else trial.is_right
+        # Beside other nodes and outputs, the words may be about those.
+        told = next((each for each in (trial, own) if each is not None and not each.is_right), failed)
         cause = self._cause(group) if alone else ""
         until = "" if first == last else self.cut.place(last)[0]
         number = len(self.cut.nodes)
-        return FirstNode(location, operator, first + 1, number, failing(failed.answer), said, alone, cause, until)
+        return FirstNode(location, operator, first + 1, number, failing(told.answer), told.said, alone, cause, until)
 
     def _cause(self, group: Sequence[int]) -> str:
         """Return the location of the node that makes sizes for nodes that run alone: the runtime runs them, too, if its
@@ -121,8 +122,8 @@ class Search:
         (run,) = self.reference.run(model, [self.cut.given(model, self.case.inputs)], self.seconds)
         return run.values
 
-    def _alone(self, group: Sequence[int]) -> bool | None:
-        """Return whether nodes run right alone; None if that cannot be tried."""
+    def _alone(self, group: Sequence[int]) -> _Trial | None:
+        """Run nodes alone; return None if that cannot be tried."""
         cut, values = self.cut, {name: self.case.inputs[name] for name in self.cut.inputs_of(group)}
         names = cut.read_by(group)
         if names:
@@ -141,7 +142,7 @@ class Search:
         if expected.values is None:
             return None
         trial = self._trial(model, Case(inputs, expected.values))
-        return None if trial.answer == "not given" else trial.is_right
+        return None if trial.answer == "not given" else trial
 
 
 def _judged(model: onnx.ModelProto, wanted: Sequence[Value], run: HostRun, reference: str, host: str) -> _Trial:
