@@ -373,7 +373,7 @@ def test_the_options_of_a_verification_are_handed_on(
     monkeypatch.setattr(rewrites, "verify_rewrite", verify_rewrite)
     run(*command, "model.onnx")
     tolerances = {"rtol": None, "atol": None}
-    settings = {"inputs": None, "custom_ops": (), "providers": (), "longest": 300}
+    settings = {"inputs": None, "custom_ops": (), "providers": (), "longest": 300, "runtime_python": ()}
     defaults = {"try_sizes": {}, "samples": 3, "seed": 0, "engine": "auto", "timeout": None, "verify": None}
     assert seen == {**defaults, **tolerances, **settings}
     given = {"samples": 5, "seed": 7, "engine": "reference", "rtol": 0.5, "atol": 0.25, "timeout": 9}
