@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 from splitgraph.dim import Dim
@@ -16,21 +17,28 @@ from splitgraph.model.schemas import OperatorVersion
 from splitgraph.model.scopes import GraphPath, Scope, called_function, function_key, node_label, plain_domain, roots
 from splitgraph.model.value_type import UNKNOWN, Contents, ValueType
 from splitgraph.model.values import tensor_contents
+from splitgraph.runtimes.factors import Factors, factors
 from splitgraph.runtimes.operator_traits import operator_traits
+from splitgraph.runtimes.seen_values import How
 from splitgraph.runtimes.traits import Given, data_traits, part_traits, split_form
 from splitgraph.splits.slices import OPEN_END
 
 _WORST: Sequence[Given] = ("", "attribute", "constant", "folded", "fixed", "computed", "input")
 
 
-@dataclass(frozen=True, slots=True)
+# The factors of a node: keys with their values, sorted. Nodes of one operator with the same ones are judged alike.
+Kind = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
 class NodeTraits:
     """A node, where it is, and its traits.
 
     label: operator and version, "Relu-14", with the domain before it if it is not ai.onnx. traits: of a split, of a
     call, and of other nodes with something unusual that splits have. own: the traits of its operator, as
-    `operator_traits`. detail: of a split, None for other nodes. is_layer: it is a layer of an OpenVINO IR. fault: why
-    no release of OpenVINO has such a layer, "" for all others.
+    `operator_traits`. factors: as `splitgraph.runtimes.factors` reads them, sorted by key. detail: of a split, None for
+    other nodes. is_layer: it is a layer of an OpenVINO IR. fault: why no release of OpenVINO has such a layer, "" for
+    all others.
     """
 
     scope: Scope
@@ -39,13 +47,14 @@ class NodeTraits:
     label: str
     traits: frozenset[str]
     own: frozenset[str] = frozenset()
+    factors: Kind = ()
     detail: SplitDetail | None = None
     is_layer: bool = False
     fault: str = ""
 
-    @property
+    @cached_property
     def location(self) -> str:
-        """Return the location of the node for messages."""
+        """The location of the node for messages."""
         return f"{self.scope.location}/{node_label(self.node, self.index)}"
 
 
@@ -54,12 +63,14 @@ def traits_of(model: ModelProto, walked: Walked) -> Iterator[NodeTraits]:
     functions = {function_key(function) for function in model.functions}
     for root in roots(walked.scopes):
         producers, (read, joined), (inputs, defaults) = Producers(root), _read_values(root), _inputs(root)
-        origins = _Origins(inputs)
+        origins, readers = _Origins(inputs, defaults), _readers(root)
         for scope in root:
             detail = walked.graphs.get(scope.path) or GraphDetail()
             seen, outputs = producers.seen_from(scope), _outputs(scope)
             versions, visits = dict[tuple[str, str], tuple[OperatorVersion | None, str]](), walked.visits(scope)
-            reader = _TraitReader(scope, detail, walked.graphs, seen, read, joined, inputs, defaults, outputs, origins)
+            reader = _TraitReader(
+                scope, detail, walked.graphs, seen, read, joined, inputs, defaults, outputs, origins, readers
+            )
             for index, node in enumerate(scope.nodes):
                 traits = reader.traits(index, node)
                 if functions and called_function(node) in functions:
@@ -69,8 +80,8 @@ def traits_of(model: ModelProto, walked: Walked) -> Iterator[NodeTraits]:
                     version = version_of(node, scope.imports)
                     versions[operator] = version, operator_label(node, version)
                 version, label = versions[operator]
-                own = reader.own_traits(index, node, version, visits[index])
-                yield NodeTraits(scope, index, node, label, frozenset(traits), own, detail.splits.get(index))
+                own, kind = reader.own_traits(index, node, version, visits[index])
+                yield NodeTraits(scope, index, node, label, frozenset(traits), own, kind, detail.splits.get(index))
 
 
 def _read_values(root: Sequence[Scope]) -> tuple[set[str], set[str]]:
@@ -84,6 +95,18 @@ def _read_values(root: Sequence[Scope]) -> tuple[set[str], set[str]]:
         for node in scope.nodes:
             (joined if node.op_type == "Concat" else read).update(node.input)
     return read | joined, joined - read
+
+
+def _readers(root: Sequence[Scope]) -> Mapping[str, Collection[str]]:
+    """Return the operators that read each value of a root, and "" for an output of a graph."""
+    readers: dict[str, set[str]] = {}
+    for scope in root:
+        for name in _outputs(scope):
+            readers.setdefault(name, set()).add("")
+        for node in scope.nodes:
+            for name in node.input:
+                readers.setdefault(name, set()).add(node.op_type)
+    return readers
 
 
 def _outputs(scope: Scope) -> set[str]:
@@ -105,10 +128,11 @@ def _inputs(root: Sequence[Scope]) -> tuple[Collection[str], Collection[str]]:
 class _Origins:
     """The origins of the values of a root. Each node is asked once, even if many values depend on it.
 
-    inputs: as `_inputs`.
+    inputs, defaults: as `_inputs`.
     """
 
     inputs: Collection[str]
+    defaults: Collection[str]
     _states: dict[Hashable, tuple[bool, bool]] = field(default_factory=dict)
 
     def of(self, producers: Producers, name: str) -> tuple[bool, bool]:
@@ -134,9 +158,17 @@ class _Origins:
 
     def _joined(self, value: _Value, read: Sequence[_Value]) -> tuple[bool, bool]:
         if value.node is None:
-            return False, value.name in self.inputs
+            # What a body is given is no constant, either.
+            return False, value.name in self.inputs or self._is_given(value)
+        if not read and value.node.op_type != "Constant" and not value.is_shape:
+            # Nothing but a constant is known without an input: the others draw numbers.
+            return False, True
         states = [self._states.get(known.key, (False, False)) for known in read]
         return value.is_shape or any(shapes for shapes, _ in states), any(inputs for _, inputs in states)
+
+    def _is_given(self, value: _Value) -> bool:
+        """Return True for an input of a body."""
+        return bool(value.name) and value.producers.constant(value.name) is None and value.name not in self.defaults
 
 
 class _Value(NamedTuple):
@@ -184,9 +216,10 @@ class _TraitReader:
     defaults: Collection[str]
     outputs: Collection[str]
     origins: _Origins
-    _own: dict[Hashable, frozenset[str]] = field(default_factory=dict)
+    all_readers: Mapping[str, Collection[str]]
+    _own: dict[Hashable, tuple[frozenset[str], Kind]] = field(default_factory=dict)
     _known: dict[str, bool] = field(default_factory=dict)
-    _of_shapes: dict[str, bool] = field(default_factory=dict)
+    _how: dict[str, How] = field(default_factory=dict)
 
     def traits(self, index: int, node: NodeProto) -> set[str]:
         """Return the traits of a node; empty for one that has nothing to do with splits."""
@@ -207,34 +240,65 @@ class _TraitReader:
 
     def own_traits(
         self, index: int, node: NodeProto, version: OperatorVersion | None, visit: Visit | None
-    ) -> frozenset[str]:
-        """Return the traits of the operator of a node. visit: nodes of one visit have equal traits, if the same inputs
-        are known before the run.
+    ) -> tuple[frozenset[str], Kind]:
+        """Return the traits of the operator of a node, and its factors. visit: nodes of one visit have equal ones, if
+        their inputs are given in the same way, and their outputs are read by the same operators.
         """
         if index in self.detail.unread:
-            return frozenset()
+            return frozenset(), ()
         key = None
         if visit is not None:
-            later = node.input[1:]
-            key = (visit, *map(self._is_before_the_run, node.input), *map(self._is_of_shapes, later))
+            given = [self.how(name) if name else None for name in node.input]
+            key = (visit, *given, *(frozenset(self.readers(name)) for name in node.output))
             if key in self._own:
                 return self._own[key]
-        own = operator_traits(node, version, self._type_of, self._is_before_the_run, self._is_of_shapes)
+        own = operator_traits(node, version, self.type_of, self._is_before_the_run, self._is_of_shapes)
+        read: Factors = factors(node, version, self)
+        result = own, tuple(sorted(read.items()))
         if key is not None:
-            self._own[key] = own
-        return own
+            self._own[key] = result
+        return result
+
+    def readers(self, name: str) -> Collection[str]:
+        """Return the operators that read a value, and "" for an output of a graph."""
+        return self.all_readers.get(name, ())
+
+    def how(self, name: str) -> How:
+        """Return how the elements of a value are given."""
+        known = self._how.get(name)
+        if known is None:
+            known = self._how[name] = self._find_how(name)
+        return known
+
+    def _find_how(self, name: str) -> How:
+        node = self.producers.node(name)
+        if node is not None and node.op_type == "Constant":
+            return "node"
+        if self._is_written_out(name):
+            return "init"
+        if node is not None and node.op_type == "Identity" and node.input and self._is_written_out(node.input[0]):
+            # Weights that are shared: what runtimes do with such an Identity is told at the Identity.
+            return self.how(node.input[0])
+        if node is None:
+            # What a body is given is computed, and follows from no sizes.
+            return "input" if name in self.inputs else "computed"
+        of_shapes, of_inputs = self.origins.of(self.producers, name)
+        contents = self.contents(name)
+        if contents is not None and contents.integers is not None:
+            return "sized" if of_shapes else "folded"
+        return "computed" if of_inputs else "shape" if of_shapes else "folded"
+
+    def contents(self, name: str) -> Contents | None:
+        """Return the elements of a value, as far as they are known or follow from sizes."""
+        tensor = self._detail_of(name).constants.get(name)
+        return tensor_contents(tensor) if isinstance(tensor, TensorProto) else tensor
 
     def _is_of_shapes(self, name: str) -> bool:
         """Return True where the elements of a short list or a number follow from the sizes of the inputs."""
-        known = self._of_shapes.get(name)
-        if known is None:
-            is_short = self._type_of(name).rank in (0, 1) and not self._is_before_the_run(name)
-            # What a body is given, such as the number of a turn, follows from no sizes.
-            is_computed = is_short and self.producers.node(name) is not None
-            known = self._of_shapes[name] = is_computed and self._given(name) == "computed"
-        return known
+        return self.type_of(name).rank in (0, 1) and self.how(name) in ("shape", "folded")
 
-    def _type_of(self, name: str) -> ValueType:
+    def type_of(self, name: str) -> ValueType:
+        """Return the type of a value, UNKNOWN where it is not known."""
         return self._detail_of(name).types.get(name, UNKNOWN)
 
     def _detail_of(self, name: str) -> GraphDetail:

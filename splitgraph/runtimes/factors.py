@@ -1,0 +1,218 @@
+"""The factors of a node: all that may decide whether a runtime reads it, each a key with a value.
+
+One function reads the factors of nodes of models and of measured cases alike, so that both have the same words. A key
+whose value follows from another one, or is not known, is left out.
+
+| keys | values |
+|---|---|
+| `T`, `T1`, ... | the element type of a type variable |
+| an attribute | its text, `0`, `1`, `more`, `negative`; `default` or `other`; for a list what it says |
+| `axis`, `axis.sign` | `first`, `second`, `inner`, `last`, `only`; `negative` or not; `unwritten` for the default |
+| an input | `absent`, `init`, `node`, `folded`, `sized`, `shape`, `data`, `computed`, `input` |
+| a later output | `absent`, `unused`, `used` |
+| `rank`, `data` | of the first input; `const`, `sizes` or `data` |
+| `along`, `before`, `behind` | the dimensions that the node reads, and those around them: `fixed` or `open` |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from splitgraph.model.attributes import HOLDING_GRAPHS
+from splitgraph.model.onnx_proto import AttributeProto, NodeProto
+from splitgraph.model.schemas import Formal, FormalAttribute, OperatorVersion
+from splitgraph.model.value_type import DTYPE_NUMBERS, UNKNOWN, ValueType
+from splitgraph.runtimes.factors_of_bodies import factors_of_bodies
+from splitgraph.runtimes.factors_of_lists import factors_of_lists
+from splitgraph.runtimes.seen_values import Seen, listed, place
+
+_DTYPES = {number: name for name, number in DTYPE_NUMBERS.items()}
+# Integers that name an element type.
+_OF_TYPES = frozenset({"to", "dtype", "output_dtype", "stash_type", "softmax_precision", "output_datatype"})
+# Lists of axes: what they say is told with the lists that are inputs.
+LISTS_OF_AXES = frozenset({"axes", "starts", "ends"})
+_BODIES = frozenset({"If", "Loop", "Scan"})
+_TAKING = frozenset({"Gather", "Slice"})
+# The readers of a list of sizes that runtimes tell apart.
+_USES = frozenset({"Gather", "Slice", "Cast"})
+
+
+Factors = dict[str, str]
+
+
+def factors(node: NodeProto, version: OperatorVersion | None, seen: Seen) -> Factors:
+    """Return the factors of a node. version: None for an operator without a schema, of which less can be said."""
+    found: Factors = {}
+    data = seen.type_of(node.input[0]) if node.input and node.input[0] else UNKNOWN
+    found.update(_of_attributes(node, version, data))
+    found.update(_of_types(node, version, seen))
+    found.update(_of_inputs(node, version, seen))
+    found.update(_of_outputs(node, version, seen))
+    if node.op_type == "Constant":
+        held = next(iter(node.attribute), None)
+        return {"form": "absent" if held is None else held.name, **{key: found[key] for key in ("T",) if key in found}}
+    if node.op_type in _BODIES:
+        found.update(factors_of_bodies(node, seen))
+    elif node.input:
+        found.update(_of_data(node, data, seen))
+        found.update(factors_of_lists(node, data, seen))
+    return found
+
+
+# Attributes -----------------------------------------------------------------------------------------------------------
+
+
+def _of_attributes(node: NodeProto, version: OperatorVersion | None, data: ValueType) -> Iterator[tuple[str, str]]:
+    formals: Mapping[str, FormalAttribute] = {} if version is None else version.attributes
+    given = {each.name: each for each in node.attribute}
+    for name in {**formals, **given}:
+        held, formal = given.get(name), formals.get(name)
+        default = None if formal is None else formal.default
+        kind = held.type if held is not None else formal.type if formal is not None else 0
+        if kind in HOLDING_GRAPHS or name in LISTS_OF_AXES:
+            continue
+        if name == "axis" and kind == AttributeProto.INT:
+            yield from _of_axis(held, default, data)
+        elif held is None and default is None:
+            yield name, "absent"
+        else:
+            value = held if held is not None else default
+            assert value is not None
+            yield name, _value(value, default)
+
+
+def _of_axis(held: AttributeProto | None, default: AttributeProto | None, data: ValueType) -> Iterator[tuple[str, str]]:
+    if held is None:
+        yield "axis.sign", "unwritten"
+    else:
+        yield "axis.sign", "negative" if held.i < 0 else "positive"
+    value = held if held is not None else default
+    if value is not None and data.rank is not None:
+        yield "axis", place(value.i, data.rank)
+
+
+def _value(held: AttributeProto, default: AttributeProto | None) -> str:
+    kind = held.type
+    if kind == AttributeProto.STRING:
+        return held.s.decode("utf-8", "replace")
+    if kind == AttributeProto.INT:
+        if held.name in _OF_TYPES:
+            return _DTYPES.get(held.i, "0")
+        return str(held.i) if held.i in (0, 1) else "negative" if held.i < 0 else "more"
+    if kind == AttributeProto.INTS:
+        return listed(held.name, held.ints)
+    if kind == AttributeProto.FLOAT:
+        return "default" if default is not None and held.f == default.f else "other"
+    if kind == AttributeProto.TENSOR:
+        return _DTYPES.get(held.t.data_type, "tensor")
+    return "given"
+
+
+# Types, inputs and outputs --------------------------------------------------------------------------------------------
+
+
+def formal_at(formals: Sequence[Formal], position: int) -> Formal | None:
+    """Return the formal value at a position; the last one where it is variadic."""
+    if position < len(formals):
+        return formals[position]
+    return formals[-1] if formals and formals[-1].option == "variadic" else None
+
+
+def _of_types(node: NodeProto, version: OperatorVersion | None, seen: Seen) -> Iterator[tuple[str, str]]:
+    if version is None:
+        dtype = seen.type_of(node.input[0]).dtype if node.input else None
+        if dtype is not None:
+            yield "T", dtype
+        return
+    for formals, names in ((version.outputs, node.output), (version.inputs, node.input)):
+        for position, name in reversed(list(enumerate(names))):
+            formal, known = formal_at(formals, position), seen.type_of(name) if name else UNKNOWN
+            if formal is None or not formal.is_generic or known.dtype is None:
+                continue
+            # No element of an empty value has the type.
+            if not position or 0 not in (known.shape or ()):
+                kind = "" if known.kind == "tensor" else f"{known.kind} of "
+                yield formal.type_variable, f"{kind}{known.dtype}"
+
+
+def _of_inputs(node: NodeProto, version: OperatorVersion | None, seen: Seen) -> Iterator[tuple[str, str]]:
+    if version is None:
+        for position, name in enumerate(node.input[1:], 1):
+            yield f"input {position}", _given(name, True, seen)
+        return
+    variadic = version.inputs[-1] if version.inputs and version.inputs[-1].option == "variadic" else None
+    first = version.inputs[0] if version.inputs else None
+    for position, formal in enumerate(version.inputs):
+        if formal is variadic:
+            rest = [name for name in node.input[position:] if name]
+            yield f"{formal.name}.count", "one" if len(rest) == 1 else "two" if len(rest) == 2 else "more"
+            for kind in {_given(name, True, seen) for name in rest}:
+                yield f"{formal.name}.{kind}", "yes"
+        elif position:
+            name = node.input[position] if position < len(node.input) else ""
+            # Data of the same kind as the first input may come from anywhere.
+            is_data = first is not None and formal.type_variable == first.type_variable and formal.is_generic
+            yield formal.name, _given(name, is_data, seen)
+
+
+def _given(name: str, is_data: bool, seen: Seen) -> str:
+    if not name:
+        return "absent"
+    if 0 in (seen.type_of(name).shape or ()):
+        return "empty"
+    how = seen.how(name)
+    return "data" if is_data and how in ("computed", "input") else how
+
+
+def _of_outputs(node: NodeProto, version: OperatorVersion | None, seen: Seen) -> Iterator[tuple[str, str]]:
+    names = list(node.output)
+    formals = () if version is None else version.outputs
+    for position, formal in enumerate(formals):
+        if formal.option == "variadic":
+            rest = names[position:]
+            yield f"{formal.name}.count", "one" if len(rest) == 1 else "two" if len(rest) == 2 else "more"
+            if any(not name for name in rest):
+                yield f"{formal.name}.absent", "yes"
+            if any(name and not seen.readers(name) for name in rest):
+                yield f"{formal.name}.unused", "yes"
+        elif position or formal.option == "optional" or len(formals) > 1:
+            name = names[position] if position < len(names) else ""
+            yield formal.name, "absent" if not name else "used" if seen.readers(name) else "unused"
+    if names and names[0] and node.op_type in ("Shape", "Size"):
+        for reader in seen.readers(names[0]):
+            yield f"use.{'output' if not reader else reader if reader in _USES else 'whole'}", "yes"
+    elif names and names[0] and _are_sizes(node, seen) and "Cast" in seen.readers(names[0]):
+        yield "use.Cast", "yes"
+
+
+def _are_sizes(node: NodeProto, seen: Seen) -> bool:
+    """Return True for arithmetic of sizes: its data is a short list or a number that follows from sizes."""
+    name = node.input[0] if node.input else ""
+    known = seen.type_of(name) if name else UNKNOWN
+    is_short = known.dtype in ("int64", "int32") and known.rank in (0, 1)
+    return is_short and (seen.how(name) in ("folded", "sized", "shape") or seen.contents(name) is not None)
+
+
+# The data -------------------------------------------------------------------------------------------------------------
+
+
+def _of_data(node: NodeProto, data: ValueType, seen: Seen) -> Iterator[tuple[str, str]]:
+    name = node.input[0]
+    if not name:
+        return
+    how, rank = seen.how(name), data.rank
+    if how in ("init", "node"):
+        yield "data", "const"
+    elif _are_sizes(node, seen):
+        yield "data", "sizes"
+        # What is taken of the sizes matters, and not the others.
+        taken = seen.contents(node.output[0] if node.op_type in _TAKING and node.output[0] else name)
+        yield "known", "yes" if taken is not None and taken.integers is not None else "no"
+    else:
+        yield "data", "folded" if how in ("folded", "sized") else "data"
+    if data.kind == "tensor":
+        yield "rank", "unknown" if rank is None else str(rank)
+    elif data.kind != "unknown":
+        yield "rank", data.kind
+    if 0 in (data.shape or ()):
+        yield "empty", "yes"

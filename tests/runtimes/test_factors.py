@@ -1,0 +1,153 @@
+"""The factors of nodes (splitgraph/runtimes/factors.py): one reader for models and for measured cases."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import onnx
+import pytest
+
+from splitgraph.runtimes.check import examine
+
+
+def factors(body: str, *, opset: int = 17, inputs: str = "float[2, 3, 8] x", output: str = "y") -> Mapping[str, str]:
+    """The factors of the node named "n" (the last one without a name) in a small model."""
+    text = f'<ir_version: 8, opset_import: ["": {opset}]> g ({inputs}) => (float[] {output}) {{ {body} }}'
+    nodes = examine(onnx.parser.parse_model(text)).nodes
+    named = [node for node in nodes if node.node.name == "n"]
+    return dict((named or nodes)[-1].factors)
+
+
+OPEN = "float[N, 3, 8] x"
+LSTM = "float[5, 2, 3] x, float[1, 16, 3] w, float[1, 16, 4] r"
+
+
+@pytest.mark.parametrize(
+    ("body", "opset", "inputs", "present", "absent"),
+    [
+        # Axes: where they are, and how they are written.
+        ("y = Softmax <axis = 1> (x)", 17, "", {"axis": "second", "axis.sign": "positive"}, set()),
+        ("y = Softmax <axis = -1> (x)", 17, "", {"axis": "last", "axis.sign": "negative"}, set()),
+        ("y = Softmax (x)", 11, "", {"axis": "second", "axis.sign": "unwritten"}, set()),
+        ("y = Softmax (x)", 13, "", {"axis": "last", "axis.sign": "unwritten"}, set()),
+        ("y = Softmax <axis = 0> (x)", 17, "float[8] x", {"axis": "only", "rank": "1"}, set()),
+        # Of data of unknown rank, nobody knows where the axis is.
+        ("y = Softmax <axis = 1> (x)", 17, "float[] x", {"rank": "unknown"}, {"axis", "along", "dims"}),
+        # Open dimensions, relative to the axis.
+        ("y = Softmax <axis = 1> (x)", 17, OPEN, {"before": "open", "along": "fixed", "behind": "fixed"}, {"dims"}),
+        ("y = Softmax <axis = 0> (x)", 17, OPEN, {"along": "open", "behind": "fixed", "before": "fixed"}, {"dims"}),
+        ("y = Relu (x)", 17, OPEN, {"dims": "open", "dims.first": "open"}, {"along"}),
+        ("y = Relu (x)", 17, "float[2, N, 8] x", {"dims": "open", "dims.first": "fixed"}, {"along"}),
+        ("y = GlobalMaxPool (x)", 17, "float[N, 3, 8, 8] x", {"before": "open", "along": "fixed"}, set()),
+        # How constants are given.
+        ("c = Constant <value = float {1}> () y = Add (x, c)", 17, "", {"B": "node", "broadcast": "number"}, set()),
+        (
+            "y = Add (x, z)",
+            17,
+            "float[2, 3, 8] x, float[8] z",
+            {"B": "data", "broadcast": "others of lower rank"},
+            set(),
+        ),
+        ("y = Add (z, x)", 17, "float[2, 3, 8] x, float[8] z", {"broadcast": "first of lower rank"}, set()),
+        ("y = Add (x, x)", 17, "", {"broadcast": "no"}, set()),
+        ("y = Reshape (x, s)", 17, "float[2, 3, 8] x, int64[2] s", {"shape": "input", "to": "2"}, {"zero", "rest"}),
+        ("s = Shape (x) y = Reshape (x, s)", 17, "", {"shape": "sized", "to": "3", "rest": "no"}, set()),
+        ("s = Shape (x) y = Reshape (x, s)", 17, OPEN, {"shape": "shape", "to": "3"}, {"rest"}),
+        ("c = Constant <value_ints = [0, -1]> () y = Reshape (x, c)", 17, "", {"zero": "yes", "rest": "yes"}, set()),
+        # Outputs: absent, unused and used are three things.
+        ("y, h = LSTM <hidden_size = 4> (x, w, r)", 14, LSTM, {"Y": "used", "Y_h": "unused", "Y_c": "absent"}, set()),
+        ("y = LSTM <hidden_size = 4> (x, w, r)", 14, LSTM, {"Y": "used", "Y_h": "absent", "B": "absent"}, set()),
+        (", y = LSTM <hidden_size = 4> (x, w, r)", 14, LSTM, {"Y": "absent", "Y_h": "used"}, set()),
+        ("y = LSTM <hidden_size = 4> (x, w, r)", 14, LSTM, {"layout": "0"}, set()),
+        ("y = LSTM <hidden_size = 4> (x, w, r)", 7, LSTM, {"Y": "used"}, {"layout"}),
+        # Attributes that are left out, and lists.
+        ("y = MaxPool <kernel_shape = [2, 2]> (x)", 12, "float[1, 3, 8, 8] x", {"strides": "absent"}, set()),
+        (
+            "y = MaxPool <kernel_shape = [2, 2], strides = [1, 1], pads = [0, 0, 1, 1]> (x)",
+            12,
+            "float[1, 3, 8, 8] x",
+            {"strides": "neutral", "pads": "asymmetric", "kernel_shape": "equal"},
+            set(),
+        ),
+        ("y = Transpose <perm = [0, 2, 1]> (x)", 17, "", {"perm": "last two"}, set()),
+        ("y = Transpose (x)", 17, "", {"perm": "absent"}, set()),
+        # Axes as an attribute and as an input have the same keys.
+        ("y = ReduceMean <axes = [1, -1]> (x)", 17, "", {"axes": "attribute", "axes.sign": "negative"}, set()),
+        (
+            "c = Constant <value_ints = [1]> () y = ReduceMean (x, c)",
+            18,
+            "",
+            {"axes": "node", "axes.count": "one", "axes.second": "yes", "axes.sign": "positive"},
+            set(),
+        ),
+        ("y = Squeeze (x)", 17, "float[1, 8] x", {"axes": "absent"}, {"axes.count"}),
+    ],
+)
+def test_factors_of_a_node(body: str, opset: int, inputs: str, present: Mapping[str, str], absent: set[str]) -> None:
+    found = factors(body, opset=opset, inputs=inputs or "float[2, 3, 8] x")
+    assert {key: found.get(key) for key in present} == present
+    assert absent & found.keys() == set()
+
+
+@pytest.mark.parametrize(
+    ("shape", "index", "expected"),
+    [
+        # What is taken of the sizes counts, and not the others.
+        ("float[N, 3, 8] x", 1, {"data": "sizes", "known": "yes"}),
+        ("float[N, 3, 8] x", 0, {"data": "sizes", "known": "no"}),
+        ("float[2, 3, 8] x", 0, {"data": "sizes", "known": "yes"}),
+    ],
+)
+def test_sizes_as_data(shape: str, index: int, expected: Mapping[str, str]) -> None:
+    body = f"s = Shape (x) i = Constant <value_int = {index}> () [n] d = Gather <axis = 0> (s, i) y = Cast <to = 1> (d)"
+    found = factors(body, inputs=shape)
+    assert {key: found[key] for key in expected} == expected
+    assert (found["use.Cast"], found["indices"], found["rank"]) == ("yes", "node", "1")
+
+
+def test_who_reads_a_shape() -> None:
+    body = (
+        "[n] s = Shape (x) i = Constant <value_int = 0> () d = Gather (s, i) e = Expand (x, s) "
+        "f = Cast <to = 1> (d) y = Add (e, f)"
+    )
+    assert {key for key in factors(body) if key.startswith("use")} == {"use.Gather", "use.whole"}
+
+
+@pytest.mark.parametrize(
+    ("other", "expected"),
+    [
+        ("float[2]", {"ranks": "equal", "shapes": "equal"}),
+        ("float[3]", {"shapes": "differ"}),
+        ("float[1, 2]", {"ranks": "differ"}),
+    ],
+)
+def test_branches(other: str, expected: Mapping[str, str]) -> None:
+    """Branches are read as they are written."""
+    value = {"float[2]": "float[2] {1, 2}", "float[3]": "float[3] {1, 2, 3}", "float[1, 2]": "float[1, 2] {1, 2}"}[
+        other
+    ]
+    body = (
+        "[n] y = If (c) <then_branch = a () => (float[2] p) { p = Constant <value = float[2] {1, 2}> () }, "
+        f"else_branch = b () => ({other} q) {{ q = Constant <value = {value}> () }}>"
+    )
+    found = factors(body, inputs="bool c")
+    assert {key: found.get(key) for key in expected} == expected
+    assert (found["cond"], found["captures"], found["body"]) == ("input", "no", "nodes")
+
+
+def test_a_value_of_a_body_is_no_constant() -> None:
+    body = (
+        "y = Loop (m, t, x) <body = b (int64 i, bool c, float[2, 3, 8] a) => (bool d, float[2, 3, 8] e) "
+        "{ d = Identity (c) [n] e = Add (a, a) }>"
+    )
+    assert factors(body, inputs="int64 m, bool t, float[2, 3, 8] x")["B"] == "data"
+
+
+def test_equal_nodes_that_differ_in_who_reads_them_have_other_factors() -> None:
+    """The walk visits them once."""
+    text = (
+        '<ir_version: 8, opset_import: ["": 17]> g (float[4, 8] x) => (float[2, 8] a, float[2, 8] b) '
+        "{ a, b = Split <axis = 0> (x) p, q = Split <axis = 0> (x) }"
+    )
+    nodes = examine(onnx.parser.parse_model(text)).nodes
+    assert ["outputs.unused" in dict(node.factors) for node in nodes] == [False, True]
