@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper, parser
 
-from splitgraph.runtimes.operators import imports_label
+from splitgraph.runtimes.measured import imports_label
 
 Array = np.ndarray[Any, Any]
 _X = np.arange(12, dtype=np.float32).reshape(3, 4)

@@ -3,7 +3,7 @@
     python benchmarks/targets/layer_table.py CASES KEPT...
 
 CASES is the folder that `ir_cases.py` wrote, each KEPT a file of answers that `measure.py --kept` wrote. The files of
-`splitgraph/runtimes/table/layers/` are like those of operators (`operator_table.py`): a line for each layer.
+`splitgraph/runtimes/table/layers/` are like those of operators (`blame.py`): a line for each layer.
 
 An IR that is read says of all its layers that they are read. Of one that is not read, a layer is to blame: the only one
 that no IR that is read has; or the only one with a trait, or with two traits together, that it has in no IR that is
@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[2])]
 
-from operator_table import Row, entry_of, write_lines  # noqa: E402, the folders above are on the path only now
+from blame import Row, entry_of, write_lines  # noqa: E402, the folders above are on the path only now
 
 from splitgraph.formats.openvino_ir import load_ir  # noqa: E402
 from splitgraph.runtimes.examine_ir import examine_ir  # noqa: E402

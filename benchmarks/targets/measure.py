@@ -6,7 +6,7 @@
     python benchmarks/targets/measure.py --models FOLDER --all --most 12 --kept FOLDER --results FOLDER
 
 A folder holds NAME.onnx (or NAME.xml and NAME.bin), NAME.in.npz and NAME.exp.npz. The answers are reads, refuses,
-wrong, rank (right data of another rank), dies and hangs, each with its reason. `table.py`, `operator_table.py` and
+wrong, rank (right data of another rank), dies and hangs, each with its reason. `table.py`, `factor_table.py` and
 `layer_table.py` make the tables of targets of them. With --kept, every answer is in a file at once, and what is there
 is not run again.
 """

@@ -1,34 +1,21 @@
-"""Writes the table of operators from measured answers.
+"""Which traits of a layer of OpenVINO IR are to blame for the cases that are not read, and the lines of its table.
 
-    python benchmarks/targets/operator_table.py CASES KEPT...
-
-CASES is the folder that `operator_cases.py` wrote, each KEPT a file of answers that `measure.py --kept` wrote. Of each
-operator version: how many cases are read, refused, wrong, dead or hanging; what tells them apart; and the runtime's own
-words. A release of a runtime that reads more or less than the one before is a diff of its file in
-`splitgraph/runtimes/table/operators/`.
+Of each layer: how many cases are read, refused, wrong, dead or hanging; what tells them apart; and the release's own
+words. `layer_table.py` makes the table.
 """
 
 from __future__ import annotations
 
-import gzip
 import json
 import re
-import sys
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from datetime import date
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-import onnx
-
-from splitgraph.options import STRICT
-from splitgraph.runtimes.check import examine
 from splitgraph.runtimes.operator_traits import is_default, is_structure, needs_a_case
 
-RESULTS = Path(__file__).with_name("results") / "operators"
-TABLE = Path(__file__).parents[2] / "splitgraph" / "runtimes" / "table" / "operators"
 Traits = frozenset[str]
 # A case, its answer, and the runtime's words.
 Row = tuple[Traits, str, str]
@@ -38,57 +25,6 @@ _HARM = ("reads", "refuses", "hangs", "dies", "rank", "wrong")
 _OF_THE_CASE = re.compile(r"0x[0-9a-f]+|'?/?[\w./-]+\.(?:onnx|cpp|cc|h|hpp|py):?\d*'?(?:, line \d+)?", re.IGNORECASE)
 # What stands before the words that matter.
 _BEFORE = re.compile(r"Exception from …: |Check '[^']*' failed at …: |Errors during ONNX translation: ")
-
-
-def main(folder: Path, kept: Sequence[Path]) -> None:
-    """Write the file of each result, and the traits of all cases."""
-    traits = {path.stem: traits_of_case(path) for path in sorted(folder.glob("*.onnx"))}
-    known: dict[str, set[str]] = defaultdict(set)
-    for name, own in traits.items():
-        known[operator_of(name)] |= own
-    TABLE.mkdir(exist_ok=True)
-    write_lines(TABLE / "cases.json", {operator: sorted(own) for operator, own in sorted(known.items())})
-    for path in kept:
-        told = map(json.loads, path.read_text(encoding="utf-8").splitlines())
-        answers = {name: (answer, said) for name, answer, said in told if name in traits}
-        entries = entries_of(traits, answers, known)
-        runtime, _, version = path.stem.partition("@")
-        measured = date.fromtimestamp(path.stat().st_mtime).isoformat()
-        head = {"name": runtime, "version": version, "measured": measured, "cases": len(answers)}
-        write_lines(TABLE / f"{path.stem}.json", head | {"operators": entries})
-        _keep(RESULTS / f"{path.stem}.jsonl.gz", answers)
-        print(f"{path.stem}: {len(answers)} cases of {len(entries)} operator versions")
-
-
-def _keep(path: Path, answers: Mapping[str, tuple[str, str]]) -> None:
-    """Write every answer with the runtime's words; the same bytes for the same answers."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    lines = "".join(f"{json.dumps([name, *answers[name]], ensure_ascii=False)}\n" for name in sorted(answers))
-    path.write_bytes(gzip.compress(lines.encode(), mtime=0))
-
-
-def operator_of(case: str) -> str:
-    """The operator version that a case is about: its name begins with it."""
-    return case.rsplit(".", 3)[0]
-
-
-def traits_of_case(path: Path) -> Traits:
-    """The traits of the node that a case is about; none of a case that only imports a domain."""
-    operator = operator_of(path.stem)
-    examined = examine(onnx.load(path), STRICT)
-    return next((node.own for node in examined.nodes if node.label == operator), frozenset())
-
-
-def entries_of(
-    traits: Mapping[str, Traits], answers: Mapping[str, tuple[str, str]], known: Mapping[str, Iterable[str]]
-) -> dict[str, Any]:
-    """The entries of a runtime by operator version. known: the traits of all cases, also of those that did not run."""
-    rows: dict[str, list[Row]] = defaultdict(list)
-    for name, (answer, said) in answers.items():
-        # What an adapter cannot give to the runtime says nothing of the runtime.
-        if name in traits and "harness" not in said:
-            rows[operator_of(name)].append((traits[name], answer, said))
-    return {operator: entry_of(cases, frozenset(known[operator])) for operator, cases in sorted(rows.items())}
 
 
 def entry_of(rows: Sequence[Row], known: Traits) -> dict[str, Any]:
@@ -165,7 +101,3 @@ def write_lines(path: Path, held: Mapping[str, Any]) -> None:
     head = {name: value for name, value in held.items() if name != "operators"} if "operators" in held else {}
     start = json.dumps(head)[:-1] + ',\n "operators": {\n' if head else "{\n"
     path.write_text(f"{start}{lines}\n{' }' if head else ''}}}\n", encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]), [Path(each) for each in sys.argv[2:]])

@@ -12,8 +12,9 @@ import pytest
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks" / "targets"))
 
+from blame import entry_of, rules_of
+from factor_table import operator_of
 from measure import first_of_each
-from operator_table import entry_of, operator_of, rules_of
 from ways import WAYS, of_type
 
 
