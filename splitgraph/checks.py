@@ -13,6 +13,7 @@ from splitgraph.model.onnx_proto import ModelProto
 from splitgraph.options import Leeway, Running
 
 if TYPE_CHECKING:
+    from splitgraph.conversion.targets.prepared import Prepared
     from splitgraph.formats.kinds import Source
     from splitgraph.formats.openvino_ir import OpenVINOModel
     from splitgraph.runtimes.check import Examined, TargetCheck
@@ -30,23 +31,32 @@ class Converted(NamedTuple):
     findings: Sequence[Diagnostic]
 
 
-def after_conversion(examined: Examined, check: TargetCheck, leeway: Leeway) -> Converted:
-    """Convert a model for a target, and check the result. check: of the model as it is."""
+def prepared_for(examined: Examined, leeway: Leeway) -> Prepared | None:
+    """Return what conversions of a model for several targets share; None for an OpenVINO IR."""
+    if examined.ir is not None:
+        return None
+    import_whole("splitgraph.conversion.targets.convert")
+    from splitgraph.conversion.targets.prepared import Prepared
+
+    return Prepared(examined.model, leeway, examined)
+
+
+def after_conversion(
+    examined: Examined, check: TargetCheck, leeway: Leeway, prepared: Prepared | None = None
+) -> Converted:
+    """Convert a model for a target, and check the result. check: of the model as it is. prepared: as `prepared_for`."""
     if check.runs:
         return Converted(True, ())
     if examined.ir is not None:
         return _ir_after_conversion(examined.ir, check, leeway)
     import_whole("splitgraph.conversion.targets.convert")
-    from splitgraph.conversion.targets.convert import convert_for_target
-    from splitgraph.inference import later_leeway
-    from splitgraph.runtimes.check import check_target, examine
+    from splitgraph.conversion.targets.convert import checked_conversion
+    from splitgraph.conversion.targets.prepared import Prepared
 
     try:
-        rewrite = convert_for_target(examined.model, check.target, leeway=leeway)
+        _, after = checked_conversion(prepared or Prepared(examined.model, leeway, examined), check.target)
     except ConversionError as refused:
         return Converted(False, refused.diagnostics)
-    # The nodes that the caller accepts are accepted in the result.
-    after = check_target(examine(rewrite.model, later_leeway(examined.model, leeway)), check.target)
     return Converted(after.runs, after.findings)
 
 

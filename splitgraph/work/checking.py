@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from splitgraph.checks import Converted, after_conversion, examined_model, run_target
+from splitgraph.checks import Converted, after_conversion, examined_model, prepared_for, run_target
 from splitgraph.findings.exit_codes import CLEAN, FINDINGS, NOT_CHECKED
 from splitgraph.formats import LoadedModel, open_model
 from splitgraph.options import Leeway
@@ -28,7 +28,8 @@ class Checked:
         """
         if not self.compares_all or self.examined.errors:
             return {}
-        return {check.target.key: after_conversion(self.examined, check, leeway) for check in self.checks}
+        prepared = prepared_for(self.examined, leeway)
+        return {check.target.key: after_conversion(self.examined, check, leeway, prepared) for check in self.checks}
 
     @property
     def code(self) -> int:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NamedTuple
 
 from splitgraph.conversion.apply import apply_plan
 from splitgraph.conversion.inlining import inline_functions, told_inlined
 from splitgraph.conversion.ir_version import check_ir_version, fit_ir_version
-from splitgraph.conversion.known_values import find_left_out
-from splitgraph.conversion.opset import convert_opset
 from splitgraph.conversion.plan import Plan
-from splitgraph.conversion.repair import repaired
 from splitgraph.conversion.rewrite import Change, Rewrite, step
 from splitgraph.conversion.splits.forms import convert_forms
-from splitgraph.conversion.targets.opsets import opsets_to_try
+from splitgraph.conversion.targets.opsets import Estimate, opsets_to_try
+from splitgraph.conversion.targets.prepared import Prepared
 from splitgraph.conversion.targets.refusals import (
     UserNames,
     in_the_users_words,
@@ -23,12 +22,11 @@ from splitgraph.conversion.targets.refusals import (
 )
 from splitgraph.conversion.targets.write import TargetPlanner
 from splitgraph.findings.diagnostics import ConversionError, Diagnostic, diagnostic
-from splitgraph.inference import later_leeway
 from splitgraph.model.onnx_proto import ModelProto
 from splitgraph.model.places import with_nodes
 from splitgraph.model.scopes import GraphPath, model_imports, plain_domain, scopes
 from splitgraph.options import STRICT, Goal, IRVersion, Leeway
-from splitgraph.runtimes.check import Examined, TargetCheck, check_target, examine, is_not_read
+from splitgraph.runtimes.check import Examined, TargetCheck, check_target, examine
 from splitgraph.runtimes.target import Target
 from splitgraph.splits.variadic_split_1 import is_variadic_function
 
@@ -52,36 +50,68 @@ def convert_for_target(
     known to be read. ir_version: of the result; None lowers the model's own only where the target does not read it.
     leeway: what the user permits. Raises ConversionError with every blocker.
     """
+    return checked_conversion(Prepared(model, leeway), target, opset, ir_version)[0]
+
+
+def checked_conversion(
+    prepared: Prepared, target: Target, opset: int | None = None, ir_version: IRVersion = None
+) -> tuple[Rewrite, TargetCheck]:
+    """Return the rewrite of `convert_for_target`, and the check of its model. prepared: the model, which may be
+    converted for other targets, too.
+    """
     check_ir_version(ir_version)
+    model = prepared.model
     own = model_imports(model).get("")
     if opset is not None or own is None:
-        rewrite, _ = _at_opset(model, target, own if opset is None else opset, ir_version, leeway)
-        return _apart_from(rewrite, model)
+        rewrite, check = _at_opset(prepared, target, own if opset is None else opset, ir_version)
+        return _apart_from(rewrite, model), check
     refusals: list[ConversionError] = []
-    best: tuple[int, Rewrite] | None = None
-    source = examine(model, leeway)
+    best: _Result | None = None
+    source = prepared.source
     for tried, expected in opsets_to_try(source, target).items():
         # Another opset is only worth a trial if more is known to be read there, and if what was in the way may be gone.
-        if best is not None and sum(expected) >= best[0]:
+        if best is not None and not best.may_be_better_at(expected):
             continue
         if any(stays_blocked(refusal, source, target, tried) for refusal in refusals):
             continue
         try:
-            rewrite, check = _at_opset(model, target, tried, ir_version, leeway)
+            rewrite, check = _at_opset(prepared, target, tried, ir_version)
         except ConversionError as error:
             if tried == own and not _is_about_target(error):
                 raise
             refusals.append(error)
             continue
-        left = sum(node.answer != "reads" for node in check.nodes)
-        if best is None or left < best[0]:
-            best = left, rewrite
-        if not left:
+        if best is None or _left(check) < _left(best.check):
+            best = _Result(rewrite, check, expected)
+        if not _left(best.check):
             break
     if best is None:
         # What the target does not read says more than why another opset cannot be reached; then the shortest list.
         raise min(refusals, key=lambda refusal: (not _is_about_target(refusal), len(refusal.diagnostics)))
-    return _apart_from(best[1], model)
+    return _apart_from(best.rewrite, model), best.check
+
+
+class _Result(NamedTuple):
+    """What a conversion gave at one opset. expected: what was expected of the opset."""
+
+    rewrite: Rewrite
+    check: TargetCheck
+    expected: Estimate
+
+    def may_be_better_at(self, expected: Estimate) -> bool:
+        """Return True if more may be known to be read at another opset. What is expected tells nothing of splits, which
+        have other forms there.
+        """
+        if sum(expected) >= _left(self.check):
+            return False
+        return sum(expected) < sum(self.expected) or any(
+            operator.startswith("Split") and answer != "reads" for operator, answer in self.check.nodes.by_operator()
+        )
+
+
+def _left(check: TargetCheck) -> int:
+    """Return how many nodes are not known to be read."""
+    return len(check.nodes) - check.nodes.counts["reads"]
 
 
 def _is_about_target(refusal: ConversionError) -> bool:
@@ -99,18 +129,16 @@ def _apart_from(rewrite: Rewrite, model: ModelProto) -> Rewrite:
 
 
 def _at_opset(
-    model: ModelProto, target: Target, opset: int | None, ir_version: IRVersion, leeway: Leeway
+    prepared: Prepared, target: Target, opset: int | None, ir_version: IRVersion
 ) -> tuple[Rewrite, TargetCheck]:
     """Return the model for the target at one opset, and its check. Raises ConversionError with every blocker."""
-    own = model_imports(model).get("")
-    # At its own opset, a model is only repaired.
-    is_own = opset in (None, own)
-    rewrite = _repaired(model, leeway) if opset in (None, own) else convert_opset(model, opset, leeway=leeway)
-    permitted, leeway, names = leeway, later_leeway(model, leeway), UserNames(model)
-    examined, joins, reasons = examine(rewrite.model, leeway), True, dict[str, str]()
+    model, leeway = prepared.model, prepared.later
+    is_own = opset in (None, model_imports(model).get(""))
+    rewrite, names = prepared.at(opset), UserNames(model)
+    examined, joins, reasons = prepared.examine(rewrite.model), True, dict[str, str]()
     stuck = set[tuple[GraphPath, str]]()
     for _ in range(_MOST_ROUNDS):
-        failing = [node for node in examined.nodes if is_not_read(node, target)]
+        failing = examined.not_read(target)
         traits = frozenset().union(*(node.traits for node in failing))
         further = None
         if traits & {"local-function", "variadic-split"}:
@@ -120,7 +148,7 @@ def _at_opset(
                 text = f"onnx cannot inline the local functions: {error}"
                 reasons.update((node.location, text) for node in failing if "local-function" in node.traits)
         if further is None and failing:
-            plan = Plan(left_out=find_left_out(examined.model, examined.walked.scopes), known=examined.walked)
+            plan = Plan(left_out=prepared.left_out(examined), known=examined.walked)
             TargetPlanner(plan, examined, target, joins, stuck).run()
             further = _applied(plan, examined, target, reasons)
             joins = False
@@ -130,12 +158,15 @@ def _at_opset(
         located = tuple(names.located(further.changes, rewrite.model))
         rewrite = rewrite.then(replace(further, changes=located))
         examined = examine(rewrite.model, leeway)
-    rewrite = _with_ir_version(_without_unused_imports(rewrite, target), target, ir_version)
+    rewrite = _without_unused_imports(rewrite, target)
     if rewrite.model is not examined.model:
         examined = examine(rewrite.model, leeway)
+    rewrite = _with_ir_version(rewrite, target, ir_version)
+    # Another IR version changes nothing that inference reads.
+    examined = replace(examined, model=rewrite.model)
     left = left_of(examined, target, is_own=is_own)
     if left:
-        user, source = names.locations(examined.model), examine(model, permitted)
+        user, source = names.locations(examined.model), prepared.source
         reasons = {own: reason for location, reason in reasons.items() for own in user.get(location, [location])}
         if examined.model is not model:
             left = in_the_users_words(left, user, source, target)
@@ -148,23 +179,14 @@ def _at_opset(
 
 def _unmeasured(check: TargetCheck) -> list[Diagnostic]:
     """Return one note about all nodes of which nothing was measured."""
-    nodes = [node for node in check.nodes if node.answer == "unmeasured"]
-    if not nodes or not check.target.measured:
+    if not check.nodes.counts["unmeasured"] or not check.target.measured:
         return []
+    nodes = [node for node in check.nodes if node.answer == "unmeasured"]
     operators = list(dict.fromkeys(node.operator for node in nodes))
     named = ", ".join(operators[:_MOST_NAMED]) + (" and others" if len(operators) > _MOST_NAMED else "")
     text = f"it is not known whether {check.target.label} reads {len(nodes)} of {len(check.nodes)} nodes ({named})"
     help = f"splitgraph check --target {check.target.key} says what was not measured."
     return [diagnostic("SG705", text, nodes[0].node, severity="info", help=help, target=check.target.key)]
-
-
-def _repaired(model: ModelProto, leeway: Leeway) -> Rewrite:
-    """Return the model with its nodes repaired. Raises ConversionError for a model that is wrong."""
-    rewrite, walked = repaired(model, leeway)
-    plan = Plan()
-    plan.refuse_errors(walked)
-    plan.raise_blockers("the model is wrong", rewrite.diagnostics)
-    return rewrite
 
 
 def _applied(plan: Plan, examined: Examined, target: Target, reasons: dict[str, str]) -> Rewrite | None:

@@ -21,9 +21,12 @@ from splitgraph.model.names import FreshNames
 from splitgraph.model.onnx_proto import ModelProto, NodeProto
 from splitgraph.model.places import operator_label, version_of
 from splitgraph.model.scopes import GraphPath, Scope, node_label, plain_domain
+from splitgraph.model.value_type import Contents, ValueType
+from splitgraph.runtimes.factors import factors
 from splitgraph.runtimes.operator_traits import operator_traits
-from splitgraph.runtimes.operators import Verdict
+from splitgraph.runtimes.seen_values import How
 from splitgraph.runtimes.target import Target
+from splitgraph.runtimes.verdicts import Verdict
 
 # The nodes to be written in another way, by graph and index. For each, the element types that it may have, by their
 # NumPy names; without any, its types are not what stands in the way.
@@ -82,7 +85,32 @@ def _verdict(node: Node | NodeProto, target: Target, opset: int, values: KnownVa
     version = version_of(message, {"": opset})
     # What a way computes of sizes it computes from Shape.
     traits = operator_traits(message, version, values.type_of, values.knows_elements, lambda name: True)
-    return target.judge(operator_label(message, version), traits).verdict
+    kind = tuple(sorted(factors(message, version, _Written(message, values)).items()))
+    return target.judge(operator_label(message, version), traits, kind).verdict
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """What is known of the values of a node that would be written: what a way computes comes of data or of sizes."""
+
+    node: NodeProto
+    values: KnownValues
+
+    def type_of(self, name: str) -> ValueType:
+        return self.values.type_of(name)
+
+    def how(self, name: str) -> How:
+        if self.values.knows_elements(name):
+            return "init"
+        kind = self.values.type_of(name)
+        is_list = kind.dtype == "int64" and kind.rank in (0, 1)
+        return "shape" if is_list and name not in self.node.input[:1] else "computed"
+
+    def contents(self, name: str) -> Contents | None:
+        return self.values.contents(name)
+
+    def readers(self, name: str) -> Collection[str]:
+        return ("Mul",)
 
 
 @dataclass(slots=True)

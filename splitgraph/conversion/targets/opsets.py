@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import NamedTuple
 
 from splitgraph.model.schemas import newest_opset
@@ -45,19 +44,18 @@ def estimate(examined: Examined, target: Target, opset: int) -> Estimate:
     operators that the target reads in no version: they are written with others.
     """
     refused = unknown = 0
-    groups = Counter(
-        (node.node.op_type, node.own)
-        for node in examined.nodes
-        if not plain_domain(node.node.domain) and node.detail is None and not node.traits
-    )
-    for (op_type, traits), number in groups.items():
+    for positions in examined.kinds:
+        node, number = examined.nodes[positions[0]], len(positions)
+        op_type = node.node.op_type
+        if plain_domain(node.node.domain) or node.detail is not None or node.traits:
+            continue
         if not _is_read_somewhere(op_type, target, examined.opset):
             continue
         version = version_at(op_type, opset)
         if version is None:
             unknown += number
             continue
-        verdict = target.judge(f"{op_type}-{version.since_version}", traits).verdict
+        verdict = target.judge_version(f"{op_type}-{version.since_version}", node.own, node.factors).verdict
         refused += number * (verdict in ("refuses", "wrong"))
         unknown += number * (verdict in ("some", "unmeasured"))
     return Estimate(refused, unknown)

@@ -84,7 +84,8 @@ def stays_blocked(refusal: ConversionError, source: Examined, target: Target, op
         version = version_at(node.node.op_type, opset)
         if version is None:
             continue
-        judged = target.judge(f"{node.node.op_type}-{version.since_version}", node.own)
+        label = f"{node.node.op_type}-{version.since_version}"
+        judged = target.judge_version(label, node.own, node.factors)
         if judged.verdict in ("refuses", "wrong"):
             return True
     return False

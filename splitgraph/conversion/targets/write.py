@@ -21,7 +21,7 @@ from splitgraph.model.onnx_proto import ModelProto, NodeProto, TensorProto
 from splitgraph.model.scopes import GraphPath, Scope, plain_domain, roots
 from splitgraph.model.value_type import DTYPE_NUMBERS, UNKNOWN
 from splitgraph.model.values import tensor_contents
-from splitgraph.runtimes.check import Examined, is_not_read
+from splitgraph.runtimes.check import Examined
 from splitgraph.runtimes.node_traits import NodeTraits
 from splitgraph.runtimes.target import Target
 from splitgraph.runtimes.traits import FORMS, OVERRUNS, Given, data_traits, split_form
@@ -56,9 +56,7 @@ class TargetPlanner:
         """Plan all roots of the model."""
         model, walked = self.examined.model, self.examined.walked
         names = FreshNames(used_names(model, walked.scopes))
-        failing = {
-            (node.scope.path, node.index): node for node in self.examined.nodes if is_not_read(node, self.target)
-        }
+        failing = {(node.scope.path, node.index): node for node in self.examined.not_read(self.target)}
         for root in roots(walked.scopes):
             paths = {scope.path for scope in root}
             mine = {key: node for key, node in failing.items() if key[0] in paths}

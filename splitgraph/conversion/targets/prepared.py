@@ -1,0 +1,81 @@
+"""A model that is converted for several targets: what does not depend on the target is done once."""
+
+from __future__ import annotations
+
+from splitgraph.conversion.known_values import LeftOut, find_left_out
+from splitgraph.conversion.opset import convert_opset
+from splitgraph.conversion.plan import Plan
+from splitgraph.conversion.repair import repaired
+from splitgraph.conversion.rewrite import Rewrite
+from splitgraph.findings.diagnostics import ConversionError
+from splitgraph.inference import later_leeway
+from splitgraph.model.onnx_proto import ModelProto
+from splitgraph.model.scopes import model_imports
+from splitgraph.options import Leeway
+from splitgraph.runtimes.check import Examined, examine
+
+
+class Prepared:
+    """A model with its inference, and what becomes of it at each opset before a target has a say.
+
+    model: it must not change while this lives. leeway: what the user permits. examined: the model, where the caller has
+    it. All that is kept depends on these only, and is forgotten with the object.
+    """
+
+    def __init__(self, model: ModelProto, leeway: Leeway, examined: Examined | None = None) -> None:
+        self.model, self.leeway = model, leeway
+        self.later = later_leeway(model, leeway)
+        self._source = examined
+        self._rewrites: dict[int | None, Rewrite | ConversionError] = {}
+        # By the identity of a model, which is kept so that no other one gets its identity.
+        self._examined: dict[int, tuple[ModelProto, Examined]] = {}
+        self._left_out: dict[int, tuple[Examined, LeftOut]] = {}
+
+    @property
+    def source(self) -> Examined:
+        """The model as the user has it."""
+        if self._source is None:
+            self._source = examine(self.model, self.leeway)
+        return self._source
+
+    def at(self, opset: int | None) -> Rewrite:
+        """Return the model at an opset; at its own one, or without one, it is only repaired. Raises ConversionError
+        each time.
+        """
+        key = None if opset in (None, model_imports(self.model).get("")) else opset
+        if key not in self._rewrites:
+            try:
+                self._rewrites[key] = (
+                    _repaired(self.model, self.leeway)
+                    if key is None
+                    else convert_opset(self.model, key, leeway=self.leeway)
+                )
+            except ConversionError as refused:
+                self._rewrites[key] = refused
+        known = self._rewrites[key]
+        if isinstance(known, ConversionError):
+            raise known
+        return known
+
+    def examine(self, model: ModelProto) -> Examined:
+        """Return a result of `at`, or what became of it, as checks see it."""
+        known = self._examined.get(id(model))
+        if known is None:
+            known = self._examined[id(model)] = model, examine(model, self.later)
+        return known[1]
+
+    def left_out(self, examined: Examined) -> LeftOut:
+        """Return what calls of functions leave out. examined: a result of `examine`, or a model of one round."""
+        known = self._left_out.get(id(examined))
+        if known is None or known[0] is not examined:
+            known = self._left_out[id(examined)] = examined, find_left_out(examined.model, examined.walked.scopes)
+        return known[1]
+
+
+def _repaired(model: ModelProto, leeway: Leeway) -> Rewrite:
+    """Return the model with its nodes repaired. Raises ConversionError for a model that is wrong."""
+    rewrite, walked = repaired(model, leeway)
+    plan = Plan()
+    plan.refuse_errors(walked)
+    plan.raise_blockers("the model is wrong", rewrite.diagnostics)
+    return rewrite
