@@ -15,7 +15,7 @@ _DOCUMENTS = (
     *("infer", "rewrite", "check", "targets", "verify", "diff", "report", "explain", "doctor", "many", "failure"),
 )
 # Files that come with splitgraph, or that it writes.
-_FILES = ("target", "operators", "outcome")
+_FILES = ("target", "operators", "answers", "outcome")
 _COMMON = "common"
 
 _INTRODUCTION = """\
@@ -38,8 +38,9 @@ meaning, is listed in [CHANGELOG.md](../../CHANGELOG.md).
 There is no document where the name of the command is missing or wrong, where stdout cannot be written (exit code 2),
 and where the program is interrupted ([exit codes](command-line.md#exit-codes) 130 and above).
 
-The [table of targets](#table-of-targets) and the [table of operators](#table-of-operators), JSON files that come with
-splitgraph, have schemas too, and so does each line of the [report of many models](#report-of-many-models).
+The [table of targets](#table-of-targets), the [table of operators](#table-of-operators) and the
+[answers of runtimes](#answers-of-a-runtime), JSON files that come with splitgraph, have schemas too, and so does each
+line of the [report of many models](#report-of-many-models).
 """
 
 

@@ -7,8 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from splitgraph.runtimes.operators import OperatorEntry
 from splitgraph.runtimes.target import Target
+from splitgraph.runtimes.verdicts import RUNS, MeasuredOperator, told
 
-Entries = Mapping[int, OperatorEntry]
+Entry = OperatorEntry | MeasuredOperator
+Entries = Mapping[int, Entry]
 
 
 def operator_matrix(known: Mapping[str, Target]) -> Iterator[str]:
@@ -29,9 +31,9 @@ def _short(key: str) -> str:
     return f"{name} {'.'.join(version.split('.')[:2])}".strip()
 
 
-def by_operator(target: Target) -> dict[str, dict[int, OperatorEntry]]:
+def by_operator(target: Target) -> dict[str, dict[int, Entry]]:
     """The entries of a target by operator and version; version 0 where documents tell none. Without imports."""
-    found: dict[str, dict[int, OperatorEntry]] = defaultdict(dict)
+    found: dict[str, dict[int, Entry]] = defaultdict(dict)
     for label, entry in target.operators.entries.items():
         name, _, version = label.rpartition("-") if label.rpartition("-")[2].isdigit() else (label, "", "0")
         if not label.startswith("imports."):
@@ -39,8 +41,8 @@ def by_operator(target: Target) -> dict[str, dict[int, OperatorEntry]]:
     return found
 
 
-def _is_read(entry: OperatorEntry) -> bool:
-    return bool(entry.counts.get("reads")) or entry.documented == "reads"
+def _is_read(entry: Entry) -> bool:
+    return entry.runs if isinstance(entry, MeasuredOperator) else entry.documented == "reads"
 
 
 def _cell(entries: Entries) -> str:
@@ -49,16 +51,16 @@ def _cell(entries: Entries) -> str:
     if read:
         newest = max(read)
         entry = entries[newest]
-        if entry.documented:
+        if not isinstance(entry, MeasuredOperator):
             return f"({newest or 'all'})"
-        return f"{newest}" if entry.counts.get("reads") == entry.cases else f"{newest}*"
+        return f"{newest}" if entry.counts.keys() == {RUNS} else f"{newest}*"
     if not entries:
         return ""
     entry = entries[max(entries)]
-    if entry.documented:
+    if not isinstance(entry, MeasuredOperator):
         return "-"
     answers = entry.counts.keys()
-    return "X" if answers & {"dies", "hangs"} else "W" if answers & {"wrong", "rank"} else "r"
+    return "X" if answers & {"X", "H"} else "W" if answers & {"W", "k"} else "r"
 
 
 # The page of a runtime ------------------------------------------------------------------------------------------------
@@ -77,7 +79,8 @@ def _page(target: Target) -> Iterator[str]:
     if measured is None:
         yield "From its documents; it was not run here.\n"
     else:
-        cases = sum(entry.cases for entry in target.operators.entries.values())
+        entries = target.operators.entries.values()
+        cases = sum(entry.counts.total() for entry in entries if isinstance(entry, MeasuredOperator))
         yield f"Measured {measured}: {target.how}. {cases:,} cases. [All runtimes](../targets.md)\n"
     yield "| operator | newest read | cases read, by version, newest first | what is not read |\n|---|---|---|---|"
     for name, entries in sorted(operators.items(), key=lambda item: ("." in item[0], item[0])):
@@ -88,24 +91,28 @@ def _page(target: Target) -> Iterator[str]:
     yield ""
     imports = sorted(
         label.removeprefix("imports.") for label, entry in target.operators.entries.items()
-        if label.startswith("imports.") and not entry.counts.get("reads")
+        if label.startswith("imports.") and not _is_read(entry)
     )  # fmt: skip
     if imports:
         yield f"A model is refused for importing one of these, even if nothing uses it: {', '.join(imports)}.\n"
 
 
-def _share(version: int, entry: OperatorEntry) -> str:
-    if entry.documented:
+def _share(version: int, entry: Entry) -> str:
+    if not isinstance(entry, MeasuredOperator):
         return "documented"
-    return f"{version}: {entry.counts.get('reads', 0)}/{entry.cases}"
+    return f"{version}: {entry.counts[RUNS]}/{entry.counts.total()}"
 
 
-def _not_read(entry: OperatorEntry) -> Iterable[str]:
-    """What tells the cases apart that are not read; the runtime's words where none is read."""
-    if not entry.counts.get("reads"):
+def _not_read(entry: Entry) -> Iterable[str]:
+    """What is to blame for the cases that are not read; the runtime's words where the base is not."""
+    if not isinstance(entry, MeasuredOperator):
+        if entry.documented != "reads":
+            return [entry.said] if entry.said else []
+        return [f"{' and '.join(sorted(rule.traits))} ({rule.answer})" for rule in entry.rules]
+    if not entry.runs:
         return [entry.said] if entry.said else []
-    told = [f"{' and '.join(sorted(rule.traits))} ({rule.answer})" for rule in entry.rules]
-    return [*told, *(() if entry.is_explained else [f"others: {entry.said}"])]
+    alone = [told([factor]) for factor in sorted(entry.blamed)]
+    return [*alone, *(told(sorted(factors)) for factors in sorted(entry.together, key=sorted))]
 
 
 def _escaped(text: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 
@@ -14,7 +13,7 @@ from splitgraph.options import Leeway, Shown
 from splitgraph.reports.pages import accepted_findings, findings_phrase, findings_table
 from splitgraph.reports.printing import print_document, print_result, working
 from splitgraph.reports.text import BLANK, Block, Cell, count, line, opset_text, table
-from splitgraph.runtimes.check import NodeAnswer, TargetCheck
+from splitgraph.runtimes.check import NodeAnswers, TargetCheck
 from splitgraph.runtimes.runners.interpreters import KINDS
 from splitgraph.runtimes.target import Target, targets
 from splitgraph.work.checking import Checked, check_file
@@ -91,7 +90,7 @@ def _page(model: str, checked: Checked, leeway: Leeway) -> list[Block]:
 
 def _verdict(check: TargetCheck, model: str) -> str:
     """Return what was found, and what was looked at."""
-    number, read = count(len(check.nodes), "node"), sum(node.answer == "reads" for node in check.nodes)
+    number, read = count(len(check.nodes), "node"), check.nodes.counts["reads"]
     if check.ran is not None and check.ran.answer == "equal":
         return f"{model} ran here: equal on {count(check.ran.cases, 'input')}"
     if check.has_errors:
@@ -116,11 +115,17 @@ _MOST_NAMED = 3
 def _table(checks: Iterable[TargetCheck], converted: Mapping[str, Converted]) -> Block:
     """Return a table with one row for each target: whether it runs the model, and what is in the way."""
     rows: list[list[str | Cell]] = []
-    for check in checks:
+    # What runs comes first, then what runs after a conversion.
+    for check in sorted(checks, key=lambda check: _rank(check, converted[check.target.key])):
         after = converted[check.target.key]
         rows.append([check.target.key, _shown(check.runs), _shown(after.runs), _in_the_way(check, after)])
     headings = ("--target", "as it is", "after convert", "what is in the way")
     return table(headings, ("bold", "", "", ""), rows, is_prose=True)
+
+
+def _rank(check: TargetCheck, after: Converted) -> tuple[int, int]:
+    order = (True, None, False)
+    return order.index(after.runs), order.index(check.runs)
 
 
 def _shown(runs: bool | None) -> Cell:
@@ -145,9 +150,10 @@ def _first(findings: Sequence[Diagnostic]) -> str:
     return f"{errors[0].message}{more}" if errors else ""
 
 
-def _operators(nodes: Iterable[NodeAnswer], answers: Sequence[str]) -> str:
-    """Return the operators with one of these answers, those with most nodes first."""
-    counts = Counter((answers.index(node.answer), node.operator) for node in nodes if node.answer in answers)
+def _operators(nodes: NodeAnswers, answers: Sequence[str]) -> str:
+    """Return the operators with one of these answers."""
+    found = nodes.by_operator()
+    counts = {(answers.index(answer), operator) for operator, answer in found if answer in answers}
     named = [
         f"{operator} ({'not known' if answers[0] == 'some' else answers[rank]})" for rank, operator in sorted(counts)
     ]

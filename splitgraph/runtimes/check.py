@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from itertools import chain
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 from splitgraph.findings.diagnostics import Diagnostic, Severity, diagnostic
 from splitgraph.inference import Walked, walk_model
@@ -13,10 +15,11 @@ from splitgraph.inference.input_defaults import told_defaults
 from splitgraph.model.onnx_proto import ModelProto
 from splitgraph.model.scopes import node_label
 from splitgraph.options import STRICT, Leeway
+from splitgraph.runtimes.measured import imports_label
 from splitgraph.runtimes.node_traits import NodeTraits, traits_of
-from splitgraph.runtimes.operators import Judged, Verdict, imports_label
 from splitgraph.runtimes.target import ANSWERS, FAILED_HERE, Answer, Refusal, Target
 from splitgraph.runtimes.traits import FORMS, described, title
+from splitgraph.runtimes.verdicts import Judged, Verdict
 
 if TYPE_CHECKING:
     from splitgraph.formats.openvino_ir import OpenVINOModel
@@ -32,11 +35,14 @@ _VERBS: dict[Answer, str] = {
 _TRY_THE_IR = "Try the model in the runtime, and compare its results with those of the model that the IR was made from."
 # What a run finds out.
 _NOT_KNOWN = frozenset({"SG705", "SG707", "SG708"})
+# So many things that were not measured are named in one finding.
+_MOST_TOLD = 5
 # The layers of an IR that conversion rewrites.
 _SPLIT_LAYERS = frozenset({"Split", "VariadicSplit"})
 
 
-class Examined(NamedTuple):
+@dataclass(frozen=True)
+class Examined:
     """A model as checks see it: its inference, and the nodes with their traits.
 
     model: the ONNX model, or the one that inference walks in place of an IR. ir: the OpenVINO IR, None for an ONNX
@@ -47,6 +53,22 @@ class Examined(NamedTuple):
     walked: Walked
     nodes: Sequence[NodeTraits]
     ir: OpenVINOModel | None = None
+
+    @cached_property
+    def kinds(self) -> Sequence[Sequence[int]]:
+        """The positions of the nodes of each kind, in the order of their first nodes. Models repeat their nodes, so
+        that targets judge kinds.
+        """
+        kinds: dict[object, list[int]] = {}
+        for position, node in enumerate(self.nodes):
+            key = (node.label, node.traits, node.factors, node.own, node.detail is None, node.fault)
+            kinds.setdefault(key, []).append(position)
+        return list(kinds.values())
+
+    def not_read(self, target: Target) -> list[NodeTraits]:
+        """Return the nodes that a conversion has to write in another way, in graph order: as `is_not_read`."""
+        kinds = [positions for positions in self.kinds if is_not_read(self.nodes[positions[0]], target)]
+        return [self.nodes[position] for position in sorted(chain.from_iterable(kinds))]
 
     @property
     def errors(self) -> list[Diagnostic]:
@@ -91,13 +113,53 @@ class NodeAnswer(NamedTuple):
     target: str
 
 
+class NodeAnswers(Sequence[NodeAnswer]):
+    """The answer of a target to each node of a model. They are made when they are asked for: most callers only ask how
+    many there are.
+
+    counts: of nodes by answer.
+    """
+
+    def __init__(self, examined: Examined, judged: Sequence[Judged], target: Target) -> None:
+        self._examined, self._judged, self._target = examined, judged, target
+        self.counts = Counter[Verdict]()
+        for positions, result in zip(examined.kinds, judged, strict=True):
+            self.counts[result.verdict] += len(positions)
+
+    @cached_property
+    def _by_position(self) -> Mapping[int, Judged]:
+        pairs = zip(self._examined.kinds, self._judged, strict=True)
+        return {position: result for positions, result in pairs for position in positions}
+
+    def __len__(self) -> int:
+        return len(self._examined.nodes)
+
+    @overload
+    def __getitem__(self, position: int) -> NodeAnswer: ...
+    @overload
+    def __getitem__(self, position: slice) -> Sequence[NodeAnswer]: ...
+    def __getitem__(self, position: int | slice) -> NodeAnswer | Sequence[NodeAnswer]:
+        if isinstance(position, slice):
+            return [self[each] for each in range(*position.indices(len(self)))]
+        node = self._examined.nodes[position]
+        result = self._by_position[position % len(self)]
+        return NodeAnswer(node.location, node.label, result.verdict, result.why, self._target.key)
+
+    def by_operator(self) -> Counter[tuple[str, Verdict]]:
+        """Return how many nodes of each operator have each answer."""
+        found = Counter[tuple[str, Verdict]]()
+        for positions, result in zip(self._examined.kinds, self._judged, strict=True):
+            found[self._examined.nodes[positions[0]].label, result.verdict] += len(positions)
+        return found
+
+
 class TargetCheck(NamedTuple):
     """A model checked for one target: the answer to each node, and the findings. ran: what became of it in the runtime
     itself, None if it was not to be run.
     """
 
     target: Target
-    nodes: Sequence[NodeAnswer]
+    nodes: NodeAnswers
     findings: Sequence[Diagnostic]
     ran: RuntimeRun | None = None
 
@@ -115,7 +177,7 @@ class TargetCheck(NamedTuple):
             return False
         if self.ran is not None and self.ran.answer == "equal":
             return True
-        is_read = self.target.measured is not None and all(node.answer == "reads" for node in self.nodes)
+        is_read = self.target.measured is not None and self.nodes.counts["reads"] == len(self.nodes)
         return True if is_read else None
 
 
@@ -187,22 +249,13 @@ def check_target(examined: Examined, target: Target) -> TargetCheck:
     """Return what a target does with each node; the findings are the errors of the model itself, and then what the
     target does not read, in graph order.
     """
-    # Models repeat their nodes.
-    known: dict[object, tuple[Judged, Refusal | None]] = {}
-    judged: list[_Answered] = []
-    for node in examined.nodes:
-        key = (node.label, node.traits, node.own, node.detail is None)
-        if key not in known:
-            known[key] = judge_node(node, target)
-        judged.append((node, *known[key]))
-    answers = [
-        NodeAnswer(node.location, node.label, result.verdict, result.why, target.key) for node, result, _ in judged
-    ]
+    judged = [_judged_kind(examined, positions, target) for positions in examined.kinds]
+    answers = NodeAnswers(examined, [each.result for each in judged], target)
+    about_nodes = [*_not_read(judged, target), *_unmeasured(judged, target)]
     about_target = (
         *_standing_for(target),
         *_limits(examined, target),
-        *_not_read(judged, target),
-        *_unmeasured(judged, target),
+        *(finding for _, finding in sorted(about_nodes, key=lambda each: each[0])),
         *_empty_at_run_time(examined, target),
     )
     findings = [*examined.errors, *examined.notes, *_against_schema(examined, target)]
@@ -249,7 +302,7 @@ def judge_node(node: NodeTraits, target: Target) -> tuple[Judged, Refusal | None
         return Judged(verdict, _blamed(node, failure), failure.answer == "dies"), failure
     unknown = target.unknown(node.traits)
     if node.detail is None and "local-function" not in node.traits:
-        judged = target.judge(node.label, node.own)
+        judged = target.judge(node.label, node.own, node.factors)
         if judged.verdict != "reads" or not unknown:
             return judged, None
     if unknown:
@@ -272,35 +325,59 @@ def is_not_read(node: NodeTraits, target: Target) -> bool:
     return target.gets_another_form(node.traits) or judge_node(node, target)[0].verdict in ("refuses", "wrong")
 
 
-_Answered = tuple[NodeTraits, Judged, Refusal | None]
+class _Judged(NamedTuple):
+    """The nodes of a kind, their positions, and what is known of them. failure: of a split that is not read."""
+
+    nodes: Sequence[NodeTraits]
+    positions: Sequence[int]
+    result: Judged
+    failure: Refusal | None
 
 
-def _not_read(judged: Iterable[_Answered], target: Target) -> Iterator[Diagnostic]:
+def _judged_kind(examined: Examined, positions: Sequence[int], target: Target) -> _Judged:
+    nodes = [examined.nodes[position] for position in positions]
+    return _Judged(nodes, positions, *judge_node(nodes[0], target))
+
+
+# A finding, with what sorts findings: those about nodes that are not read come first, and then graph order counts.
+_Placed = tuple[tuple[int, int], Diagnostic]
+
+
+def _not_read(judged: Iterable[_Judged], target: Target) -> Iterator[_Placed]:
     """Yield the findings about nodes that are not read, or not known to be: one for each split, one for all nodes with
     an operator or a function, because what mends one of them mends all.
     """
-    groups: dict[object, list[_Answered]] = {}
-    for node, result, failure in judged:
-        if result.verdict in ("reads", "unmeasured"):
+    groups: dict[object, list[_Judged]] = {}
+    for kind in judged:
+        if kind.result.verdict in ("reads", "unmeasured"):
             continue
-        is_split = failure is not None and "local-function" not in failure.traits
-        key = (node.scope.path, node.index) if is_split else failure or (node.label, result)
-        groups.setdefault(key, []).append((node, result, failure))
+        failure = kind.failure
+        if failure is not None and "local-function" not in failure.traits:
+            for node, position in zip(kind.nodes, kind.positions, strict=True):
+                text = f"{target.label} {_VERBS[failure.answer]} {kind.result.why}"
+                yield (0, position), _about(node, _CODES[failure.answer], text, help=_advice(node, target))
+            continue
+        groups.setdefault(failure or (kind.nodes[0].label, kind.result), []).append(kind)
     for group in groups.values():
-        node, result, failure = group[0]
-        help = _advice(node, target)
-        if failure is not None:
-            text = f"{target.label} {_VERBS[failure.answer]} {result.why}"
-            yield _about(node, _CODES[failure.answer], text, help=help)
-            continue
-        others = f" ({_nodes(len(group))})" if len(group) > 1 else ""
-        if result.verdict == "some":
-            text = f"{target.label} does not read every {node.label}{others}: {result.why}"
-            yield _about(node, "SG707", text, severity="warning")
-            continue
-        answer: Answer = "wrong" if result.verdict == "wrong" else "dies" if result.dies else "refuses"
-        text = f"{target.label} {_VERBS[answer]} {node.label}{others}: {result.why}"
-        yield _about(node, _CODES[answer], text, help=help)
+        kind = group[0]
+        yield (0, kind.positions[0]), _about_kind(kind, sum(len(each.nodes) for each in group), target)
+
+
+def _about_kind(kind: _Judged, number: int, target: Target) -> Diagnostic:
+    """Return the finding about all nodes with an operator, or a function, that is not read."""
+    node, result, failure = kind.nodes[0], kind.result, kind.failure
+    if failure is not None:
+        text = f"{target.label} {_VERBS[failure.answer]} {result.why}"
+        return _about(node, _CODES[failure.answer], text, help=_advice(node, target))
+    others = f" ({_nodes(number)})" if number > 1 else ""
+    if result.verdict == "some":
+        text = f"{target.label} does not read every {node.label}{others}: {result.why}"
+        return _about(node, "SG707", text, severity="warning")
+    answer: Answer = "wrong" if result.verdict == "wrong" else "dies" if result.dies else "refuses"
+    # The reason of a measured operator begins with its name.
+    said = result.why.removeprefix(node.label)
+    subject = f"{node.label}{said}{others}" if said != result.why else f"{node.label}{others}: {result.why}"
+    return _about(node, _CODES[answer], f"{target.label} {_VERBS[answer]} {subject}", help=_advice(node, target))
 
 
 def _about(
@@ -386,15 +463,23 @@ def _blamed(node: NodeTraits, failure: Refusal) -> str:
     return f"{subject}: {failure.note}" if failure.note else subject
 
 
-def _unmeasured(judged: Iterable[_Answered], target: Target) -> Iterator[Diagnostic]:
-    """Yield one note for each thing that was not measured, at the first node that has it."""
+def _unmeasured(judged: Iterable[_Judged], target: Target) -> Iterator[_Placed]:
+    """Yield one note about all that was not measured, at the first node that has it: one piece of advice is enough."""
     severity: Severity = "info" if target.measured else "warning"
-    groups: dict[str, list[NodeTraits]] = {}
-    for node, result, _ in judged:
-        if result.verdict == "unmeasured":
-            groups.setdefault(result.why, []).append(node)
-    for why, nodes in groups.items():
-        others = f" ({_nodes(len(nodes))})" if len(nodes) > 1 else ""
-        text = f"it is not known whether {target.label} reads this{others}: {why}"
-        help = _TRY_THE_IR if nodes[0].is_layer else None
-        yield _about(nodes[0], "SG705", text, severity=severity, help=help)
+    groups: dict[str, list[_Judged]] = {}
+    for kind in judged:
+        if kind.result.verdict == "unmeasured":
+            groups.setdefault(kind.result.why, []).append(kind)
+    if not groups:
+        return
+    counts = {why: sum(len(kind.nodes) for kind in kinds) for why, kinds in groups.items()}
+    first = next(iter(groups.values()))[0]
+    node, number = first.nodes[0], sum(counts.values())
+    # What most nodes have is told first.
+    named = sorted(counts, key=lambda why: -counts[why])
+    told = [why if counts[why] == 1 or len(named) == 1 else f"{why} ({_nodes(counts[why])})" for why in named]
+    others = f" ({_nodes(number)})" if number > 1 else ""
+    more = f"; and {len(told) - _MOST_TOLD} more" if len(told) > _MOST_TOLD else ""
+    text = f"it is not known whether {target.label} reads this{others}: {'; '.join(told[:_MOST_TOLD])}{more}"
+    help = _TRY_THE_IR if node.is_layer else None
+    yield (1, first.positions[0]), _about(node, "SG705", text, severity=severity, help=help)

@@ -13,7 +13,8 @@ from functools import cache
 from importlib.resources import files
 from types import MappingProxyType
 
-from splitgraph.runtimes.operators import Judged, OperatorEntry, read_entry
+from splitgraph.runtimes.operators import OperatorEntry, read_entry
+from splitgraph.runtimes.verdicts import Judged
 
 _FOLDER = files("splitgraph.runtimes").joinpath("table").joinpath("layers")
 

@@ -1,41 +1,27 @@
-"""The table of operators: what a runtime did with the cases of each operator version, and what follows for a node.
+"""What is known of operators of a runtime that cannot be run, from its documents; and of the layers of an IR.
 
-A file of `table/operators/` holds, for each operator version, how many cases the runtime reads, refuses, computes wrong
-or dies of; the traits that tell these cases apart; and the runtime's own words. `cases.json` holds the traits that the
-cases have, for all runtimes. The file of a runtime that cannot be run holds what its public documents say.
+The file of such a runtime in `table/operators/` holds what its public documents say: which operators it reads, with
+which element types, and the traits with which it does not. `measured.py` reads the files of the others.
+For layers of an IR, an entry holds how many cases a release reads, refuses, computes wrong or dies of; the traits that
+tell these cases apart; and the release's own words.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from splitgraph.model.schemas import history, table
-from splitgraph.model.value_type import DTYPE_NUMBERS
+from splitgraph.runtimes.measured import FOLDER, MeasuredTable, measured_table
+from splitgraph.runtimes.node_traits import Kind
 from splitgraph.runtimes.operator_traits import is_default, needs_a_case
-
-# What is known of a node: all is read; it is refused (the process dies of it, too); results are wrong; some cases like
-# it are not read; or nothing like it was measured.
-Verdict = Literal["reads", "refuses", "wrong", "some", "unmeasured"]
-
-
-class Judged(NamedTuple):
-    """A verdict and its reason. dies: the process of the runtime dies of the node."""
-
-    verdict: Verdict
-    why: str
-    dies: bool = False
-
+from splitgraph.runtimes.verdicts import Judged, Verdict
 
 _FROM_SHAPES = " from shapes"
-# Where a runtime was measured with the first cases only, so many of an operator version have to fail, so that it is
-# refused: the first ones may be special, as a model of nothing but a Shape is.
-_ENOUGH = 4
 
 
 def _at_run_time(trait: str) -> str:
@@ -74,7 +60,6 @@ class OperatorEntry:
     documented: "reads" or "refuses", where the runtime was not run and its documents say so; "" for what was measured.
     The documents may also tell rules, and in `said` the reason of a refusal. types: the element types of the first
     input that they name; empty if they name none. are_all_types: no other type is read; else it is not known.
-    is_sampled: the runtime was measured with the first cases of each operator version only.
     """
 
     counts: Mapping[str, int]
@@ -86,7 +71,6 @@ class OperatorEntry:
     types: frozenset[str] = frozenset()
     are_all_types: bool = True
     like: frozenset[str] = frozenset()
-    is_sampled: bool = False
 
     @property
     def cases(self) -> int:
@@ -105,8 +89,6 @@ class OperatorEntry:
         read = self.counts.get("reads", 0)
         if not read:
             text = f"0 of {_cases(self.cases)} of {operator} run"
-            if self.is_sampled and self.cases < _ENOUGH:
-                return Judged("some", f"{text}{_told(self.said, ': ')}")
             return self._failed(text, max(self.counts, key=_harm))
         for rule in self.rules:
             if rule.traits <= traits:
@@ -193,70 +175,51 @@ def _harm(answer: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class OperatorTable:
-    """What one version of a runtime does with operators. entries: by operator version, "Relu-14", or by operator where
-    the runtime's documents tell no versions. measured: the date, None where it was not run.
+    """What the documents of one version of a runtime say of operators. entries: by operator version, "Relu-14", or by
+    operator where they tell no versions. measured: None, as it was not run.
     """
 
-    measured: str | None
+    measured: None
     entries: Mapping[str, OperatorEntry]
 
-    def judge(self, operator: str, traits: frozenset[str]) -> Judged:
+    def judge(self, operator: str, traits: frozenset[str], kind: Kind) -> Judged:
         """Return what is known of a node. operator: with its version, "Relu-14". traits: as `operator_traits`."""
-        entry = self.entries.get(operator) or self.entries.get(operator.rpartition("-")[0])
+        entry = self._entry(operator)
         if entry is None:
-            is_documented = self.entries and self.measured is None
-            text = "its documents say nothing of {}" if is_documented else "no case of {} was measured"
+            text = "its documents say nothing of {}" if self.entries else "no case of {} was measured"
             return Judged("unmeasured", text.format(operator))
-        return entry.judge(operator, traits, _known_traits().get(operator, frozenset()))
+        return entry.judge(operator, traits, frozenset())
+
+    judge_version = judge
 
     def types_read(self, operator: str) -> frozenset[str]:
-        """Return the element types that an operator version was measured to read, in any of its inputs; or those that
-        documents name for its first input.
-        """
+        """Return the element types that documents name for the first input."""
         entry = self.entries.get(operator)
-        if entry is not None and entry.documented:
-            return entry.types
-        known = frozenset[str]() if entry is None else _known_traits().get(operator, frozenset()) - entry.unread
-        values = (trait.partition("=")[2] for trait in known)
-        return frozenset(value for value in values if value in DTYPE_NUMBERS)
+        return frozenset() if entry is None else entry.types
 
     def refuses_import(self, domain: str, version: int) -> bool:
-        """Return True for an opset of another domain that a model must not import, even if nothing uses it."""
-        entry = self.entries.get(imports_label(domain, version))
-        return entry is not None and not entry.counts.get("reads")
+        """Return False: documents say nothing of opsets that a model must not import."""
+        return False
 
     def reads(self, operator: str) -> bool:
-        """Return True for an operator version of which plain cases are read."""
-        entry = self.entries.get(operator) or self.entries.get(operator.rpartition("-")[0])
-        return entry is not None and (bool(entry.counts.get("reads")) or entry.documented == "reads")
+        """Return True for an operator that is read according to the documents."""
+        entry = self._entry(operator)
+        return entry is not None and entry.documented == "reads"
 
-
-def imports_label(domain: str, version: int) -> str:
-    """Return the name of the cases that only import an opset of a domain."""
-    return f"imports.{domain}-{version}"
-
-
-_FOLDER = files("splitgraph.runtimes").joinpath("table").joinpath("operators")
+    def _entry(self, operator: str) -> OperatorEntry | None:
+        return self.entries.get(operator) or self.entries.get(operator.rpartition("-")[0])
 
 
 @cache
-def _known_traits() -> Mapping[str, frozenset[str]]:
-    """Return the traits of all cases by operator version."""
-    held = json.loads(_FOLDER.joinpath("cases.json").read_text("utf-8"))
-    return {operator: frozenset(traits) for operator, traits in held.items()}
-
-
-@cache
-def operator_table(key: str) -> OperatorTable:
+def operator_table(key: str) -> OperatorTable | MeasuredTable:
     """Return the table of a target by its key, "mnn@3.6.1"; an empty one where there is none."""
-    file = _FOLDER.joinpath(f"{key}.json")
+    file = FOLDER.joinpath(f"{key}.json")
     if not file.is_file():
         return OperatorTable(None, MappingProxyType({}))
     held = json.loads(file.read_text("utf-8"))
-    entries = {name: read_entry(each) for name, each in held["operators"].items()}
-    if held["measured"] and held["cases"] < _ENOUGH * len(entries):
-        entries = {name: replace(entry, is_sampled=True) for name, entry in entries.items()}
-    return OperatorTable(held["measured"], entries)
+    if held["measured"]:
+        return measured_table(held)
+    return OperatorTable(None, {name: read_entry(each) for name, each in held["operators"].items()})
 
 
 def read_entry(held: Mapping[str, Any]) -> OperatorEntry:

@@ -17,7 +17,10 @@ from splitgraph.runtimes.names import leading_numbers, nearest, newest_opset_of,
 
 if TYPE_CHECKING:
     from splitgraph.runtimes.layers import LayerTable
-    from splitgraph.runtimes.operators import Judged, OperatorTable
+    from splitgraph.runtimes.measured import MeasuredTable
+    from splitgraph.runtimes.node_traits import Kind
+    from splitgraph.runtimes.operators import OperatorTable
+    from splitgraph.runtimes.verdicts import Judged
 
 # Of kinds of nodes that a run has shown to fail.
 FAILED_HERE = "it fails when the model is run here"
@@ -91,7 +94,7 @@ class Target:
             return self
 
     @property
-    def operators(self) -> OperatorTable:
+    def operators(self) -> OperatorTable | MeasuredTable:
         """What the runtime does with every operator. Its file is read when it is asked for."""
         # The names of targets are needed without it, for completion in shells.
         import_whole("splitgraph.runtimes.operators")
@@ -99,13 +102,19 @@ class Target:
 
         return operator_table(self.key)
 
-    def judge(self, label: str, traits: frozenset[str]) -> Judged:
-        """Return what the runtime does with a node. label: its operator and version. traits: of its operator."""
+    def judge(self, label: str, traits: frozenset[str], kind: Kind) -> Judged:
+        """Return what the runtime does with a node. label: its operator and version. traits: of its operator. kind: its
+        factors.
+        """
         if (label, traits) in self.failed_here:
-            from splitgraph.runtimes.operators import Judged
+            from splitgraph.runtimes.verdicts import Judged
 
             return Judged("refuses", FAILED_HERE)
-        return self.operators.judge(label, traits)
+        return self.operators.judge(label, traits, kind)
+
+    def judge_version(self, label: str, traits: frozenset[str], kind: Kind) -> Judged:
+        """Return what the runtime would do with a node, as if it were of this version of its operator."""
+        return self.operators.judge_version(label, traits, kind)
 
     @property
     def layers(self) -> LayerTable:

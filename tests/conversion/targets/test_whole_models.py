@@ -79,7 +79,7 @@ def test_a_model_is_made_to_run(given: onnx.ModelProto, target: str, opset: int 
 @pytest.mark.parametrize(
     ("given", "target", "words"),
     [
-        (UNPOOLED, "openvino@2023.3", ["MaxUnpool-11", "0 of", "does not support"]),
+        (UNPOOLED, "openvino@2023.3", ["MaxUnpool-11", "does not support"]),
         (model("y = own.Twice(x)", 17, domains=', "own": 1'), "openvino@2023.3", []),
     ],
 )
@@ -123,7 +123,7 @@ def test_what_some_cases_tell() -> None:
     given = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 16)], ir_version=8)
     (finding,) = splitgraph.check(given, "openvino@2023.3")
     assert (finding.code, finding.severity) == ("SG701", "error")
-    assert "with reduction=add run" in finding.message
+    assert finding.message == "OpenVINO 2023.3.0 refuses ScatterND-16 with reduction=add"
     nodes[0].attribute.remove(nodes[0].attribute[0])
     del graph.node[:]
     graph.node.extend(nodes)

@@ -1,0 +1,281 @@
+"""What measured cases say of a node: the rule of the table of operators.
+
+A case has factors, as `splitgraph.runtimes.factors` reads them, and an answer. A factor is seen if a case with it runs.
+A case that fails blames a factor if this is its only one that is not seen. Where all are seen, what it changes is to
+blame together; where several are not, nothing is blamed. A node runs if all its factors are seen and nothing in it is
+blamed, and is "not known" where one of them is in no case that runs.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal, NamedTuple
+
+from splitgraph.runtimes.node_traits import Kind
+
+# What is known of a node: all is read; it is refused (the process dies of it, too); results are wrong; some cases like
+# it are not read; or nothing like it was measured.
+Verdict = Literal["reads", "refuses", "wrong", "some", "unmeasured"]
+Factor = tuple[str, str]
+# Letters of answers. "?": the case could not be given, or its control fails; it says nothing of the operator.
+RUNS, NOTHING, MIXED = ".", "?", "m"
+_WRONG, _DEADLY = frozenset("Wk"), frozenset("XH")
+_MOST_NAMED = 2
+# So many cases have to fail, where none is a base, so that an operator version is refused.
+_ENOUGH = 3
+
+
+class Judged(NamedTuple):
+    """A verdict and its reason. dies: the process of the runtime dies of the node. factors: those that are to blame, or
+    that are not known.
+    """
+
+    verdict: Verdict
+    why: str
+    dies: bool = False
+    factors: tuple[Factor, ...] = ()
+
+
+class Case(NamedTuple):
+    """A case of an operator version. base: the position of the base that it was made from, -1 for one of no base."""
+
+    factors: frozenset[Factor]
+    base: int
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredOperator:
+    """What a runtime did with the cases of an operator version.
+
+    label: "Softmax-13". cases, letters: each case and its answer. said: the runtime's own words of a base that fails.
+    alike: other versions with the same meaning, whose cases count if this version runs.
+    """
+
+    label: str
+    cases: Sequence[Case]
+    letters: str
+    said: str = ""
+    alike: Sequence[MeasuredOperator] = field(default=(), repr=False)
+
+    @property
+    def counts(self) -> Counter[str]:
+        """How many cases were measured, by letter."""
+        return Counter(letter for letter in self.letters if letter != NOTHING)
+
+    @property
+    def runs(self) -> bool:
+        """Return True if a base runs; of a version without one, if any case does."""
+        bases = self._bases
+        return bool(bases) and any(self.letters[place] in (RUNS, MIXED) for place in bases)
+
+    @cached_property
+    def _bases(self) -> Sequence[int]:
+        measured = [place for place, letter in enumerate(self.letters) if letter != NOTHING]
+        return [place for place in measured if self.cases[place].base == place] or measured
+
+    @cached_property
+    def _own(self) -> Mapping[frozenset[Factor], str]:
+        return {
+            case.factors: letter for case, letter in zip(self.cases, self.letters, strict=True) if letter != NOTHING
+        }
+
+    @cached_property
+    def _all(self) -> Sequence[tuple[Case, str, MeasuredOperator]]:
+        """All cases that count, with their answers."""
+        groups = [self, *(other for other in self.alike if other.runs)]
+        return [
+            (case, letter, group)
+            for group in groups
+            for case, letter in zip(group.cases, group.letters, strict=True)
+            if letter != NOTHING
+        ]
+
+    @cached_property
+    def seen(self) -> frozenset[Factor]:
+        """The factors of all cases that run."""
+        running = [case.factors for case, letter, _ in self._all if letter in (RUNS, MIXED)]
+        return frozenset().union(*running)
+
+    @cached_property
+    def _seen_here(self) -> frozenset[Factor]:
+        """The factors of the cases of this very version that run."""
+        return frozenset().union(*(factors for factors, letter in self._own.items() if letter in (RUNS, MIXED)))
+
+    @cached_property
+    def blamed(self) -> Mapping[Factor, str]:
+        """The factors that are to blame alone, with the worst answer."""
+        found: dict[Factor, str] = {}
+        for case, letter, group in self._all:
+            unseen = case.factors - self.seen
+            if letter in (RUNS, MIXED) or len(unseen) != 1 or not group._base_runs(case):
+                continue
+            (factor,) = unseen
+            found[factor] = max(found.get(factor, letter), letter, key=_harm)
+        return found
+
+    @cached_property
+    def together(self) -> Mapping[frozenset[Factor], str]:
+        """The sets of factors that are to blame together, with the answer."""
+        running = [case.factors for case, letter, _ in self._all if letter in (RUNS, MIXED)]
+        found: dict[frozenset[Factor], str] = {}
+        for case, letter, group in self._all:
+            if letter in (RUNS, MIXED) or case.base < 0 or case.factors - self.seen or not group._base_runs(case):
+                continue
+            changed = case.factors - group.cases[case.base].factors
+            # What runs in another case is not to blame.
+            if changed and not any(changed <= factors for factors in running):
+                found[changed] = letter
+        return found
+
+    def _base_runs(self, case: Case) -> bool:
+        return case.base < 0 or self.letters[case.base] in (RUNS, MIXED)
+
+    @cached_property
+    def keys(self) -> frozenset[str]:
+        """The keys of the factors of all cases."""
+        return frozenset(key for case, _, _ in self._all for key, _ in case.factors)
+
+    def judge(self, kind: Kind) -> Judged:
+        """Return what is known of a node with these factors."""
+        factors = frozenset(kind)
+        exact = self._own.get(factors)
+        if exact is not None and exact != MIXED:
+            return self._judged(exact, f"{self.label} like this one", ())
+        if exact == MIXED:
+            return Judged("unmeasured", f"of cases like this {self.label} some run and some do not")
+        if not self._bases:
+            return Judged("unmeasured", f"no case of {self.label} was measured")
+        failing = self._failing_base(factors)
+        if failing is not None:
+            if factors <= self._seen_here or factors & self._rescuers(failing):
+                return Judged("unmeasured", f"{self.label} runs in some cases only{_told(self.said)}")
+            text = f"{self.label}{self._told_apart(failing)}"
+            return self._judged(self.letters[failing], text, ()) if failing >= 0 else Judged("unmeasured", text)
+        return self._judge_factors(factors)
+
+    def _judge_factors(self, factors: frozenset[Factor]) -> Judged:
+        guilty = sorted(factors & self.blamed.keys())
+        if guilty:
+            letter = max((self.blamed[factor] for factor in guilty), key=_harm)
+            return self._judged(letter, f"{self.label} with {told(guilty)}", tuple(guilty))
+        sets = [changed for changed in self.together if changed <= factors]
+        if sets:
+            least = min(sets, key=lambda changed: (len(changed), sorted(changed)))
+            return self._judged(self.together[least], f"{self.label} with {told(sorted(least))}", tuple(sorted(least)))
+        unseen = sorted(factors - self.seen)
+        if unseen:
+            return Judged("unmeasured", f"{self.label} was not measured with {told(unseen)}", False, tuple(unseen))
+        return Judged("reads", f"{self.label} runs with each of its factors")
+
+    def _failing_base(self, factors: frozenset[Factor]) -> int | None:
+        """Return the base that is most like a node, if it fails; -1 where too few cases say that it does."""
+        nearest = max(self._bases, key=lambda place: (len(self.cases[place].factors & factors), -place))
+        if self.letters[nearest] in (RUNS, MIXED):
+            return None
+        if self.cases[nearest].base == nearest:
+            return nearest
+        if self.runs:
+            return None
+        return nearest if len(self._bases) >= _ENOUGH else -1
+
+    def _rescuers(self, base: int) -> frozenset[Factor]:
+        """Return what runs although its base does not: the factors that such cases have and the base has not."""
+        held = zip(self.cases, self.letters, strict=True)
+        running = [case.factors for case, letter in held if case.base == base and letter in (RUNS, MIXED)]
+        return frozenset().union(*running) - (self.cases[base].factors if base >= 0 else frozenset())
+
+    def _told_apart(self, failing: int) -> str:
+        if failing >= 0:
+            return ""
+        return f" was measured in {len(self._bases)} case{'s' if len(self._bases) > 1 else ''} only"
+
+    def _judged(self, letter: str, text: str, factors: tuple[Factor, ...]) -> Judged:
+        if letter == RUNS:
+            return Judged("reads", f"{text} runs")
+        verdict: Verdict = "wrong" if letter in _WRONG else "refuses"
+        return Judged(verdict, f"{text}{_told(self.said) if not factors else ''}", letter in _DEADLY, factors)
+
+    def at_this_version(self, kind: Kind) -> Kind:
+        """Return the factors that a node of another version has at this one: attributes may have become inputs."""
+        found = []
+        for key, value in kind:
+            if value == "attribute" and (key, value) not in self._values:
+                found.append((key, "init"))
+            elif key in self.keys:
+                found.append((key, value))
+        return tuple(sorted(found))
+
+    @cached_property
+    def _values(self) -> frozenset[Factor]:
+        return frozenset(factor for case, _, _ in self._all for factor in case.factors)
+
+
+def _harm(letter: str) -> int:
+    return "?.mrHXkW".index(letter)
+
+
+def _told(said: str) -> str:
+    return f": {said}" if said else ""
+
+
+# Words ----------------------------------------------------------------------------------------------------------------
+
+_WORDS: Mapping[Factor, str] = {
+    ("data", "sizes"): "data that are sizes",
+    ("data", "const"): "data that are constant",
+    ("data", "data"): "data that are computed",
+    ("known", "no"): "sizes that are open",
+    ("known", "yes"): "sizes that are known",
+    ("axis.sign", "negative"): "an axis counted from the end",
+    ("axis.sign", "positive"): "an axis counted from the front",
+    ("axis.sign", "unwritten"): "axis left out",
+    ("rank", "0"): "a number as data",
+    ("rank", "unknown"): "data of unknown rank",
+    ("along", "open"): "an open dimension along what it reads",
+    ("before", "open"): "an open dimension before the axis",
+    ("behind", "open"): "an open dimension behind the axis",
+    ("channels", "open"): "an open number of channels",
+    ("dims", "open"): "open dimensions",
+    ("dims.first", "open"): "an open first dimension",
+    ("others", "open"): "an open dimension in another input",
+    ("empty", "yes"): "data without elements",
+}
+_GIVEN = {
+    "init": "as an initializer",
+    "node": "in a Constant node",
+    "folded": "computed from constants",
+    "sized": "computed from fixed sizes",
+    "shape": "computed from open sizes",
+    "computed": "computed at run time",
+    "input": "as an input of the model",
+    "data": "computed at run time",
+    "attribute": "as an attribute",
+    "absent": "left out",
+    "unused": "given and not used",
+    "used": "used",
+    "empty": "empty",
+}
+
+
+def told(factors: Iterable[Factor]) -> str:
+    """Return factors in words: "axis=first and B computed at run time"; of many, the first ones."""
+    words = [_word(key, value) for key, value in factors]
+    more = len(words) - _MOST_NAMED
+    shown = [*words[:_MOST_NAMED], f"{more} more"] if more > 1 else words
+    *most, last = shown
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+def _word(key: str, value: str) -> str:
+    if (key, value) in _WORDS:
+        return _WORDS[key, value]
+    if key == "rank" and value.isdigit():
+        return f"data of rank {value}"
+    if value in _GIVEN:
+        return f"{key} {_GIVEN[value]}"
+    if value == "yes":
+        return key.replace(".", " ")
+    return f"{key}={value}"

@@ -1,0 +1,73 @@
+"""What runtimes were seen to do with nodes that an older table judged wrong, by the table as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import onnx
+import pytest
+
+from splitgraph.runtimes.check import examine, judge_node
+from splitgraph.runtimes.target import find_target, targets
+
+ONNXRUNTIME = ["onnxruntime@1.15.1", "onnxruntime@1.17.3", "onnxruntime@1.20.1", "onnxruntime@1.32.0"]
+OPENVINO = ["openvino@2023.3.0", "openvino@2024.6.0", "openvino@2026.4.1"]
+# The first dimension of their inputs is 5 or 2; weights are initializers, as exporters write them.
+WEIGHTS = "float[1, 16, 3] w = {{{}}}, float[1, 16, 4] r = {{{}}}".format(", ".join("0" * 48), ", ".join("0" * 64))
+SMALL = "float[1, 4, 3] w = {{{}}}, float[1, 4, 4] r = {{{}}}".format(", ".join("0" * 12), ", ".join("0" * 16))
+SCALE = "float[8] s = {1, 1, 1, 1, 1, 1, 1, 1}"
+RECURRENT: Mapping[str, tuple[str, int, str, str]] = {
+    "LSTM-14 with Y": ("y = LSTM <hidden_size = 4> (x, w, r)", 14, "float[5, 2, 3] x", WEIGHTS),
+    "RNN-14 with Y": ("y = RNN <hidden_size = 4> (x, w, r)", 14, "float[5, 2, 3] x", SMALL),
+}
+OTHERS: Mapping[str, tuple[str, int, str, str]] = {
+    "LayerNormalization-17 with one output": ("y = LayerNormalization (x, s)", 17, "float[2, 3, 8] x", SCALE),
+    "Softmax-13 with an axis in the middle": ("y = Softmax <axis = 1> (x)", 13, "float[2, 3, 8] x", ""),
+    "Softmax-11 with the last axis": ("y = Softmax <axis = 2> (x)", 11, "float[2, 3, 8] x", ""),
+}
+
+
+def verdict(model: tuple[str, int, str, str], target: str) -> str:
+    """What is known of a node in the middle of a graph."""
+    body, opset, data, weights = model
+    held = f"<{weights}>" if weights else ""
+    text = (
+        f'<ir_version: 8, opset_import: ["": {opset}]> g ({data.replace(" x", " x0")}) => (float[] z) {held} '
+        f"{{ h = Constant <value = float {{0.5}}> () x = Add (x0, h) [n] {body} z = Mul (y, h) }}"
+    )
+    (node,) = (node for node in examine(onnx.parser.parse_model(text)).nodes if node.node.name == "n")
+    return judge_node(node, find_target(target))[0].verdict
+
+
+@pytest.mark.parametrize("target", [*ONNXRUNTIME, *OPENVINO])
+@pytest.mark.parametrize("model", RECURRENT)
+def test_a_recurrent_operator_with_its_first_output_runs(model: str, target: str) -> None:
+    """All cases with Y had layout=1, and the output was blamed."""
+    assert verdict(RECURRENT[model], target) == "reads"
+
+
+@pytest.mark.parametrize("target", [*ONNXRUNTIME[-1:], *OPENVINO])
+@pytest.mark.parametrize("model", OTHERS)
+def test_other_nodes_that_run(model: str, target: str) -> None:
+    assert verdict(OTHERS[model], target) == "reads"
+
+
+@pytest.mark.parametrize("target", [*OPENVINO, "opencv@4.14.0", "opencv@5.0.0"])
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("opset", [11, 12])
+def test_softmax_that_flattens_gives_other_numbers(opset: int, axis: int, target: str) -> None:
+    """All cases had the last axis."""
+    assert verdict((f"y = Softmax <axis = {axis}> (x)", opset, "float[2, 3, 8] x", ""), target) == "wrong"
+
+
+def test_no_measured_runtime_is_said_to_run_what_no_case_was_like() -> None:
+    model = ("y = Softmax <axis = 1> (x)", 13, "float[2, 3, 2, 2, 2, 2, 2, 2, 2] x", "")
+    for target in targets().values():
+        if target.operators.measured:
+            assert verdict(model, target.key) != "reads", target.key
+
+
+@pytest.mark.parametrize(("axis", "expected"), [("", "wrong"), ("<axis = 1>", "reads")])
+def test_an_axis_that_is_left_out_is_another_thing_than_one_that_is_written(axis: str, expected: str) -> None:
+    """MNN takes the default of the newest version."""
+    assert verdict((f"y = Softmax {axis} (x)", 11, "float[2, 3, 8] x", ""), "mnn@3.6.1") == expected

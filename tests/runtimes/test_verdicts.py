@@ -1,0 +1,132 @@
+"""What measured cases say of a node (splitgraph/runtimes/verdicts.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pytest
+
+from splitgraph.runtimes.verdicts import Case, Judged, MeasuredOperator, told
+
+# A base and what is changed of it: "axis=first" for a new value.
+BASE = "T=float32 axis=last rank=3"
+
+
+def factors(text: str, base: str = "") -> frozenset[tuple[str, str]]:
+    """Factors as they are written, over those of a base."""
+    pairs: dict[str, str] = dict(each.split("=") for each in base.split())
+    pairs.update(each.split("=") for each in text.split())
+    return frozenset(pairs.items())
+
+
+def operator(letters: str, changes: Sequence[str], label: str = "Op-1", *, has_base: bool = True) -> MeasuredOperator:
+    """A base with its changes, and one letter for each."""
+    base = 0 if has_base else -1
+    cases = [Case(factors("", BASE), base), *(Case(factors(change, BASE), base) for change in changes)]
+    return MeasuredOperator(label, cases, letters, "no")
+
+
+@pytest.mark.parametrize(
+    ("letters", "changes", "node", "expected"),
+    [
+        # Refusals: the only factor that was not seen is to blame.
+        (".r", ["axis=first"], "axis=first", "refuses"),
+        (".r", ["axis=first"], "axis=first rank=3", "refuses"),
+        (".W", ["axis=first"], "axis=first", "wrong"),
+        (".k", ["axis=first"], "axis=first", "wrong"),
+        (".X", ["axis=first"], "axis=first", "refuses"),
+        (".r.", ["axis=first", "rank=4"], "axis=first rank=4", "refuses"),
+        # Two that were not seen: nobody knows which is to blame.
+        (".r", ["axis=first rank=4"], "axis=first", "unmeasured"),
+        (".r", ["axis=first rank=4"], "rank=4", "unmeasured"),
+        # The very case is refused, and what runs with one of them tells which it was.
+        (".r", ["axis=first rank=4"], "axis=first rank=4", "refuses"),
+        (".r.", ["axis=first rank=4", "rank=4"], "axis=first", "refuses"),
+        # Each runs, and both together do not.
+        ("...r", ["axis=first", "rank=4", "axis=first rank=4"], "axis=first rank=4 T=float32", "refuses"),
+        ("...r", ["axis=first", "rank=4", "axis=first rank=4"], "axis=first", "reads"),
+        # A case that says nothing, and one that was never made.
+        (".?", ["axis=first"], "axis=first", "unmeasured"),
+        (".", [], "axis=first", "unmeasured"),
+        # Some models with these factors run: the reader lacks a key.
+        (".m", ["axis=first"], "axis=first", "unmeasured"),
+        # A base that fails blames nothing, and neither do its changes.
+        ("rr", ["axis=first"], "rank=4", "refuses"),
+        ("Wr", ["axis=first"], "rank=4", "wrong"),
+        ("r.", ["axis=first"], "axis=first", "reads"),
+        # Something rescues the base: a node that has it may run, too.
+        ("r.", ["axis=first"], "axis=first rank=4", "unmeasured"),
+        # The base was rescued by something: all factors of the node were seen elsewhere.
+        ("r..", ["axis=first", "rank=4"], "axis=first rank=4", "unmeasured"),
+        # What was seen runs, also several at once.
+        ("...", ["axis=first", "rank=4"], "axis=first rank=4", "reads"),
+        (".", [], "", "reads"),
+    ],
+)
+def test_the_verdict_of_a_node(letters: str, changes: Sequence[str], node: str, expected: str) -> None:
+    kind = tuple(sorted(factors(node, BASE)))
+    assert operator(letters, changes).judge(kind).verdict == expected
+
+
+@pytest.mark.parametrize(
+    ("letters", "number", "expected"),
+    [
+        ("r", 0, "unmeasured"),
+        ("rr", 1, "unmeasured"),
+        ("rrr", 2, "refuses"),
+        ("rr.", 2, "unmeasured"),
+        (".rr", 2, "reads"),
+    ],
+)
+def test_cases_without_a_base(letters: str, number: int, expected: str) -> None:
+    """Few cases that fail refuse nothing: they may be special."""
+    held = operator(letters, ["rank=4 axis=first", "rank=5 axis=second"][:number], has_base=False)
+    assert held.judge(tuple(sorted(factors("" if expected == "reads" else "T=int8", BASE)))).verdict == expected
+
+
+def test_words_name_the_factor_and_a_death() -> None:
+    held = operator(".X", ["axis=first"])
+    kind = tuple(sorted(factors("axis=first T=float32 rank=3")))
+    # The very case was measured.
+    assert held.judge(kind) == Judged("refuses", "Op-1 like this one: no", True)
+    more = operator(".X.", ["axis=first", "rank=4"]).judge(tuple(sorted(factors("axis=first rank=4", BASE))))
+    assert more == Judged("refuses", "Op-1 with axis=first", True, (("axis", "first"),))
+
+
+def test_versions_of_one_meaning_share_their_cases() -> None:
+    old = operator(".r.", ["axis=first", "rank=4"], "Op-1")
+    new = MeasuredOperator("Op-13", [Case(factors("", BASE), 0)], ".", alike=(old,))
+    verdicts: Mapping[str, str] = {
+        text: new.judge(tuple(sorted(factors(text, BASE)))).verdict for text in ("axis=first", "rank=4", "rank=5")
+    }
+    assert verdicts == {"axis=first": "refuses", "rank=4": "reads", "rank=5": "unmeasured"}
+
+
+@pytest.mark.parametrize(("own", "other"), [("r", "."), (".", "r")])
+def test_a_version_that_does_not_run_gives_and_takes_nothing(own: str, other: str) -> None:
+    old = operator(f"{other}.", ["rank=4"], "Op-1")
+    new = MeasuredOperator("Op-13", [Case(factors("", BASE), 0)], own, alike=(old,))
+    assert new.judge(tuple(sorted(factors("rank=4", BASE)))).verdict == ("refuses" if own == "r" else "unmeasured")
+
+
+def test_an_attribute_is_an_input_at_another_version() -> None:
+    held = MeasuredOperator("Squeeze-13", [Case(factors("axes=init T=float32"), 0)], ".")
+    kind = tuple(sorted(factors("axes=attribute T=float32 unknown=yes")))
+    assert held.at_this_version(kind) == (("T", "float32"), ("axes", "init"))
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("axis=first", "axis=first"),
+        ("B=computed", "B computed at run time"),
+        ("Y_h=absent", "Y_h left out"),
+        ("Y_h=unused C=init", "C as an initializer and Y_h given and not used"),
+        ("rank=4", "data of rank 4"),
+        ("use.Gather=yes", "use Gather"),
+        ("a=1 b=2 c=3", "a=1, b=2 and c=3"),
+        ("a=1 b=2 c=3 d=4", "a=1, b=2 and 2 more"),
+    ],
+)
+def test_factors_in_words(text: str, words: str) -> None:
+    assert told(sorted(factors(text))) == words
