@@ -17,7 +17,7 @@ from typing import Any
 
 from splitgraph.model.value_type import DTYPE_NUMBERS
 from splitgraph.runtimes.node_traits import Kind
-from splitgraph.runtimes.verdicts import Case, Judged, MeasuredOperator
+from splitgraph.runtimes.verdicts import FactorCase, Judged, MeasuredOperator
 
 FOLDER = files("splitgraph.runtimes").joinpath("table").joinpath("operators")
 
@@ -112,14 +112,14 @@ def shared_cases() -> Mapping[str, Any]:
 
 
 @cache
-def cases_of(label: str) -> Sequence[Case]:
+def cases_of(label: str) -> Sequence[FactorCase]:
     """Return the cases of an operator version."""
     entry = shared_cases()[label]
     if isinstance(entry["cases"], str):
         return cases_of(entry["cases"])
     first: dict[str, str] = entry["first"]
-    cases = [Case(frozenset(first.items()), 0 if entry.get("base") else -1)]
+    cases = [FactorCase(frozenset(first.items()), 0 if entry.get("base") else -1)]
     for changed, *base in entry["cases"]:
         factors = {key: value for key, value in {**first, **changed}.items() if value}
-        cases.append(Case(frozenset(factors.items()), base[0] if base else -1))
+        cases.append(FactorCase(frozenset(factors.items()), base[0] if base else -1))
     return cases

@@ -39,7 +39,7 @@ class Judged(NamedTuple):
     factors: tuple[Factor, ...] = ()
 
 
-class Case(NamedTuple):
+class FactorCase(NamedTuple):
     """A case of an operator version. base: the position of the base that it was made from, -1 for one of no base."""
 
     factors: frozenset[Factor]
@@ -55,7 +55,7 @@ class MeasuredOperator:
     """
 
     label: str
-    cases: Sequence[Case]
+    cases: Sequence[FactorCase]
     letters: str
     said: str = ""
     alike: Sequence[MeasuredOperator] = field(default=(), repr=False)
@@ -83,7 +83,7 @@ class MeasuredOperator:
         }
 
     @cached_property
-    def _all(self) -> Sequence[tuple[Case, str, MeasuredOperator]]:
+    def _all(self) -> Sequence[tuple[FactorCase, str, MeasuredOperator]]:
         """All cases that count, with their answers."""
         groups = [self, *(other for other in self.alike if other.runs)]
         return [
@@ -130,7 +130,7 @@ class MeasuredOperator:
                 found[changed] = letter
         return found
 
-    def _base_runs(self, case: Case) -> bool:
+    def _base_runs(self, case: FactorCase) -> bool:
         return case.base < 0 or self.letters[case.base] in (RUNS, MIXED)
 
     @cached_property

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from splitgraph.runtimes.verdicts import Case, Judged, MeasuredOperator, told
+from splitgraph.runtimes.verdicts import FactorCase, Judged, MeasuredOperator, told
 
 # A base and what is changed of it: "axis=first" for a new value.
 BASE = "T=float32 axis=last rank=3"
@@ -22,7 +22,7 @@ def factors(text: str, base: str = "") -> frozenset[tuple[str, str]]:
 def operator(letters: str, changes: Sequence[str], label: str = "Op-1", *, has_base: bool = True) -> MeasuredOperator:
     """A base with its changes, and one letter for each."""
     base = 0 if has_base else -1
-    cases = [Case(factors("", BASE), base), *(Case(factors(change, BASE), base) for change in changes)]
+    cases = [FactorCase(factors("", BASE), base), *(FactorCase(factors(change, BASE), base) for change in changes)]
     return MeasuredOperator(label, cases, letters, "no")
 
 
@@ -95,7 +95,7 @@ def test_words_name_the_factor_and_a_death() -> None:
 
 def test_versions_of_one_meaning_share_their_cases() -> None:
     old = operator(".r.", ["axis=first", "rank=4"], "Op-1")
-    new = MeasuredOperator("Op-13", [Case(factors("", BASE), 0)], ".", alike=(old,))
+    new = MeasuredOperator("Op-13", [FactorCase(factors("", BASE), 0)], ".", alike=(old,))
     verdicts: Mapping[str, str] = {
         text: new.judge(tuple(sorted(factors(text, BASE)))).verdict for text in ("axis=first", "rank=4", "rank=5")
     }
@@ -105,12 +105,12 @@ def test_versions_of_one_meaning_share_their_cases() -> None:
 @pytest.mark.parametrize(("own", "other"), [("r", "."), (".", "r")])
 def test_a_version_that_does_not_run_gives_and_takes_nothing(own: str, other: str) -> None:
     old = operator(f"{other}.", ["rank=4"], "Op-1")
-    new = MeasuredOperator("Op-13", [Case(factors("", BASE), 0)], own, alike=(old,))
+    new = MeasuredOperator("Op-13", [FactorCase(factors("", BASE), 0)], own, alike=(old,))
     assert new.judge(tuple(sorted(factors("rank=4", BASE)))).verdict == ("refuses" if own == "r" else "unmeasured")
 
 
 def test_an_attribute_is_an_input_at_another_version() -> None:
-    held = MeasuredOperator("Squeeze-13", [Case(factors("axes=init T=float32"), 0)], ".")
+    held = MeasuredOperator("Squeeze-13", [FactorCase(factors("axes=init T=float32"), 0)], ".")
     kind = tuple(sorted(factors("axes=attribute T=float32 unknown=yes")))
     assert held.at_this_version(kind) == (("T", "float32"), ("axes", "init"))
 
