@@ -48,8 +48,15 @@ _EXACT_FLOATS = ("float4_e2m1fn", "float8_e8m0fnu")
 # for one operator in float64.
 USUAL_RTOL, USUAL_ATOL = 10 * RTOL, 10 * ATOL
 _FINER = 1e-6
+# The smallest numbers of a type are rounded to whole steps, however small they are. A few roundings are so many steps.
+_MOST_STEPS = 8
 # Along an axis, so many elements that stand at one position tell how large their neighbours are.
 _ENOUGH = 8
+
+
+def _smallest_of(dtype: np.dtype[Any]) -> float:
+    """Return the smallest number greater than 0 of a type; 0.0 of those that NumPy does not have."""
+    return float(np.finfo(dtype).smallest_subnormal) if dtype.kind == "f" else 0.0
 
 
 class OutOfTimeError(Exception):
@@ -201,7 +208,8 @@ class Comparison:
             return 0.0, np.zeros(())
         if dtype.name == "float64" and self.rtol <= USUAL_RTOL:
             rtol *= _FINER
-        return rtol, np.maximum(rtol * surroundings(size), self.atol if self.atol > USUAL_ATOL else 0.0)
+        least = max(self.atol if self.atol > USUAL_ATOL else 0.0, _MOST_STEPS * _smallest_of(dtype))
+        return rtol, np.maximum(rtol * surroundings(size), least)
 
     def _tolerances(self, dtype: np.dtype[Any]) -> tuple[float, float]:
         if self.is_exact or dtype.name in _EXACT_FLOATS:

@@ -157,3 +157,15 @@ def test_between_engines_only_finite_numbers_count(before: Any, after: Any, reas
     found = Comparison(1e-3, 1e-4, only_finite=True).compare_outputs(["y"], [before], [after], 0)
     assert (found is None) == (not reason)
     assert found is None or re.search(reason, found.reason)
+
+
+STEP = np.finfo(F).smallest_subnormal
+
+
+@pytest.mark.parametrize(
+    ("steps", "is_exact", "is_equal"),
+    [(1, False, True), (8, False, True), (9, False, False), (1000, False, False), (1, True, False)],
+)
+def test_the_smallest_numbers_are_rounded_to_whole_steps(steps: int, is_exact: bool, is_equal: bool) -> None:
+    local = Comparison(1e-5, 1e-6, is_local=True, is_exact=is_exact)
+    assert (local.compare_outputs(["y"], [F([0, STEP])], [F([steps * STEP, STEP])], 0) is None) is is_equal

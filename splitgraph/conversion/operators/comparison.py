@@ -134,11 +134,13 @@ unchanged("Sign", 13)
 
 @downward("Sign", 9)
 def write_sign(node: NodeAtBoundary) -> None:
-    """Write Sign: 1 where the number is greater than 0, less 1 where it is less than 0."""
+    """Write Sign: 1 where the number is greater than 0, less 1 where it is less than 0, and NaN where it is NaN."""
     dtype, f = node.known_dtype(), Formula(node)
     # Rounding to float64 keeps the sign of every integer.
     data = f.input(0).cast(dtype if dtype in FLOATS else "float64")
-    f.give((data > 0).cast(dtype) - (data < 0).cast(dtype))
+    sign = (data > 0).cast(dtype) - (data < 0).cast(dtype)
+    # NaN alone is not greater than -1 without its sign, and 0 / 0 is NaN.
+    f.give(sign / (abs(data) > -1).cast(dtype) if dtype in FLOATS else sign)
 
 
 # Max, Min -----------------------------------------------------------------------------------------------------------

@@ -199,7 +199,7 @@ def _result_name(
 def _model(
     graph: _Graph, names: Mapping[str, str], inputs: Sequence[str], outputs: Sequence[str], results: Sequence[str]
 ) -> onnx.ModelProto:
-    model = onnx.ModelProto(ir_version=graph.side.model.ir_version)
+    model = onnx.ModelProto(ir_version=max(graph.side.model.ir_version, 4))
     model.opset_import.extend(graph.imports)
     known = {entry.domain for entry in graph.imports}
     model.opset_import.extend(entry for entry in graph.side.model.opset_import if entry.domain not in known)

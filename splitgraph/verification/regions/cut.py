@@ -35,7 +35,8 @@ def cut_out(region: FoundRegion, side: ModelSide, number: int) -> onnx.ModelProt
     nodes = [side.nodes[index] for index in indices]
     made, names = side.made_by(indices), names_within(region, side, number)
     constants = constants_read(region, side, number)
-    model = onnx.ModelProto(ir_version=side.model.ir_version)
+    # Below 4, initializers are inputs, too, and a body cannot read those that are none.
+    model = onnx.ModelProto(ir_version=max(side.model.ir_version, 4))
     model.opset_import.extend(side.model.opset_import)
     model.functions.extend(called_functions(side.model, nodes))
     model.graph.name = "region"

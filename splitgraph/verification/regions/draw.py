@@ -75,6 +75,7 @@ _LONGEST_DELIMITER, _PARTS = 4, (3, 10, 100)
 _ORDERING = frozenset(
     {"ArgMax", "ArgMin", "GlobalMaxPool", "Hardmax", "MaxPool", "MaxRoiPool", "NonMaxSuppression", "TopK", "Unique"}
 )
+_QUANTIZING = frozenset({"DynamicQuantizeLinear", "QuantizeLinear"})
 # Operators that read a table at given positions.
 _READERS = ("Gather", "GatherElements", "GatherND")
 # Operators that write at given positions.
@@ -161,8 +162,10 @@ def _drawn(models: Models, base: Mapping[str, Value], fixed: Collection[str], se
     if not is_open:
         # Conditions of branches.
         kept -= {name for name, value in base.items() if _is_flags(value) and name not in fixed}
-    # The specification does not say where NaN stands among numbers.
-    has_order = any(node.op_type in _ORDERING for model in both for node, _ in scoped_nodes(model))
+    # The specification does not say where NaN stands among numbers, nor which integer it becomes.
+    leaves_nan_open = any(node.op_type in _ORDERING | _QUANTIZING for model in both for node, _ in scoped_nodes(model))
+    # 0 divided by a scale of 0 is NaN, too.
+    kept |= {name for model in both for name in _inputs_of(model, "QuantizeLinear", 1)}
     free = {
         name: value for name, value in base.items() if name not in kept and isinstance(value, np.ndarray) and value.size
     }
@@ -179,9 +182,9 @@ def _drawn(models: Models, base: Mapping[str, Value], fixed: Collection[str], se
     kinds: Sequence[Kind] = ("steps",) if is_open else ("steps", "ends", "gaps")
     for kind in kinds:
         for values in _unusual(free, kind, numbers, rng):
-            yield Drawn(kind, dict(base) | (_without_nan(values) if has_order else values))
+            yield Drawn(kind, dict(base) | (_without_nan(values) if leaves_nan_open else values))
     for values in _mixed(free, words) if not is_open else ():
-        yield Drawn("mixed", dict(base) | (_without_nan(values) if has_order else values))
+        yield Drawn("mixed", dict(base) | (_without_nan(values) if leaves_nan_open else values))
     for values in _counts(before, base, numbers):
         yield Drawn("counts", dict(base) | values)
     indexed = {name: value for name, value in base.items() if name not in fixed}
@@ -191,6 +194,13 @@ def _drawn(models: Models, base: Mapping[str, Value], fixed: Collection[str], se
         yield Drawn("steps", dict(base) | values)
     for values in at_inner_limits(models, base, free) if not is_open else ():
         yield Drawn("steps", dict(base) | values)
+
+
+def _inputs_of(model: onnx.ModelProto, op_type: str, position: int) -> Iterator[str]:
+    """Yield what the nodes of an operator read at an input."""
+    for node, _ in scoped_nodes(model):
+        if node.op_type == op_type and len(node.input) > position:
+            yield node.input[position]
 
 
 def _ordinary(value: Array, rng: np.random.Generator) -> Array:

@@ -114,10 +114,10 @@ def test_infinity_of_16_bits_below_20() -> None:
     assert_same([np.isinf(a)], run(converted(unary("IsInf", 20, "float16", "bool"), 13), {"a": a}))
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # the evaluator computes these numbers as NumPy does
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int8", "int32", "int64", "uint8", "uint64"])
 def test_sign_below_9(dtype: str) -> None:
     a = numbers(dtype)
-    a = a[a == a]
     assert_same([np.sign(a) + 0], run_reference(converted(unary("Sign", 13, dtype, dtype), 8), {"a": a}))
 
 

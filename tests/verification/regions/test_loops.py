@@ -101,3 +101,14 @@ def test_a_loop_that_its_numbers_end(name: str) -> None:
     )
     found = splitgraph.verify(*fixed.models())
     assert found.verdict == "equal", found
+
+
+@pytest.mark.parametrize("divisor", ["z", "d"])
+def test_a_body_reads_initializers_where_these_are_inputs(divisor: str) -> None:
+    # Below opset 9 models have IR version 3; what Mod becomes has a Loop that reads a table.
+    node = f"y = Mod<fmod = 1>(x, {divisor})"
+    signature = "float[2, 3] x, float[2, 3] z => float[2, 3] y"
+    before, _ = Pair(signature, node, node, constants={"d": F([2, 3, 4])}, opset=13).models()
+    found = splitgraph.convert(before, opset=8, verify=True).verification
+    assert found is not None
+    assert [region.cases > 0 for region in found.regions] == [True]

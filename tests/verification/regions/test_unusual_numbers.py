@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from verifying import verify_models
 
+from splitgraph import verify
+
 from .model_pairs import Pair
 
 F = np.float32
@@ -139,3 +141,32 @@ def test_nothing_is_drawn_beside_given_inputs() -> None:
     equal = verify_models(*pair, inputs={"x": F([0.1, 0.4])})
     assert (equal.verdict, [region.cases for region in equal.regions]) == ("equal", [1])
     assert verify_models(*pair, inputs={"x": F([0.37, 0.4])}).verdict == "different"
+
+
+INT8 = {"zero": np.int8(3)}
+QUANTIZED = "y = QuantizeLinear(x, scale, zero)"
+WRITTEN_OUT = (
+    "d = Div(x, scale) r = Round(d) z = Cast<to = 1>(zero) s = Add(r, z) c = Clip(s, low, high) y = Cast<to = 3>(c)"
+)
+OPEN = {
+    # No specification says which integer NaN becomes, and 0 divided by a scale of 0 is NaN, too.
+    "quantized": Pair(
+        "float[N] x => int8[N] y",
+        QUANTIZED,
+        WRITTEN_OUT,
+        constants=INT8 | {"scale": F(0.1), "low": F(-128), "high": F(127)},
+    ),
+    "with a scale that is an input": Pair(
+        "float[N] x, float scale => int8[N] y",
+        QUANTIZED,
+        WRITTEN_OUT,
+        constants=INT8 | {"low": F(-128), "high": F(127)},
+    ),
+}
+
+
+@pytest.mark.parametrize("pair", OPEN.values(), ids=OPEN)
+def test_what_the_specification_leaves_open_is_not_drawn(pair: Pair) -> None:
+    found = verify(*pair.models())
+    assert found.verdict == "equal", found
+    assert all(region.cases > 12 for region in found.regions)
