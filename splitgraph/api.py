@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from splitgraph import formats
-from splitgraph.checks import after_conversion, examined_model, run_target, verify_in
+from splitgraph.checks import after_conversion, examined_model, prepared_for, run_target, verify_in, with_folded
 from splitgraph.findings.diagnostics import SplitgraphError
 from splitgraph.formats import LoadedModel, give_back, held, load, open_model
 from splitgraph.model.deferred import import_whole
@@ -444,9 +445,11 @@ def check(
             checks.append(with_run(check_target(examined, installed), ran))
         else:
             checks.append(check_target(examined, runtime))
+    prepare = cache(partial(prepared_for, examined, leeway))
+    checks = [with_folded(check, examined, prepare) for check in checks]
 
     def runs_after_conversion() -> bool | None:
-        return run_all(after_conversion(examined, check, leeway).runs for check in checks)
+        return run_all(after_conversion(examined, check, leeway, prepare()).runs for check in checks)
 
     return TargetFindings(opened.name, examined, checks, runs_after_conversion)
 

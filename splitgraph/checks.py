@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -39,6 +39,36 @@ def prepared_for(examined: Examined, leeway: Leeway) -> Prepared | None:
     from splitgraph.conversion.targets.prepared import Prepared
 
     return Prepared(examined.model, leeway, examined)
+
+
+def with_folded(check: TargetCheck, examined: Examined, prepare: Callable[[], Prepared | None]) -> TargetCheck:
+    """Return a check with what folding does for the model, if something is in its way. The verdict of the model as it
+    is stays. prepare: gives what `prepared_for` does.
+    """
+    if not check.has_errors or examined.errors:
+        return check
+    from splitgraph.runtimes.check import check_target
+
+    prepared = prepare()
+    found = [(start.source, check_target(start.source, check.target)) for start in prepared.folded] if prepared else []
+    if not found:
+        return check
+    # Folding exactly comes first in a conversion, too.
+    after, folded = next((pair for pair in found if not pair[1].has_errors), found[0])
+    made = {name for node in after.nodes for name in node.node.output if name}
+    gone = [
+        answer.node
+        for answer, node in zip(check.nodes, examined.nodes, strict=True)
+        if answer.answer != "reads" and made.isdisjoint(node.node.output)
+    ]
+    stays = {operator for operator, answer in folded.nodes.by_operator() if answer in ("refuses", "wrong")}
+    findings = [
+        replace(each, help=f"{each.help} It folds the model, and then there is no such node.")
+        if each.severity == "error" and each.help and each.location in gone and each.operator not in stays
+        else each
+        for each in check.findings
+    ]
+    return check._replace(findings=findings, folded=folded, gone=tuple(gone))
 
 
 def after_conversion(

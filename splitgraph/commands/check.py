@@ -84,7 +84,8 @@ def _page(model: str, checked: Checked, leeway: Leeway) -> list[Block]:
         if check.has_errors and (
             examined.ir is None or any("splitgraph convert" in each.help for each in check.findings)
         ):
-            blocks.append(line("try  ", (f"splitgraph convert {model} --target {check.target.key}", "bold")))
+            label = "runs after" if check.runs_folded else "try"
+            blocks.append(line(f"{label}  ", (f"splitgraph convert {model} --target {check.target.key}", "bold")))
     return blocks
 
 
@@ -94,7 +95,8 @@ def _verdict(check: TargetCheck, model: str) -> str:
     if check.ran is not None and check.ran.answer == "equal":
         return f"{model} ran here: equal on {count(check.ran.cases, 'input')}"
     if check.has_errors:
-        return f"{findings_phrase(check.findings)} in {model}; {read} of {number} are read"
+        gone = f", and folding removes {len(check.gone)} of the others" if check.gone else ""
+        return f"{findings_phrase(check.findings)} in {model}; {read} of {number} are read{gone}"
     if check.runs:
         return f"reads all {number} of {model}"
     if not check.target.measured:

@@ -155,13 +155,22 @@ class NodeAnswers(Sequence[NodeAnswer]):
 
 class TargetCheck(NamedTuple):
     """A model checked for one target: the answer to each node, and the findings. ran: what became of it in the runtime
-    itself, None if it was not to be run.
+    itself, None if it was not to be run. folded: the check of the model folded, which is how a conversion begins; None
+    if nothing is in the way of the model as it is, or folding changes nothing. gone: the locations of nodes that are
+    not known to be read, and that the folded model does not have.
     """
 
     target: Target
     nodes: NodeAnswers
     findings: Sequence[Diagnostic]
     ran: RuntimeRun | None = None
+    folded: TargetCheck | None = None
+    gone: tuple[str, ...] = ()
+
+    @property
+    def runs_folded(self) -> bool:
+        """Return True if something is in the way of the model as it is, and the folded one is known to run."""
+        return self.folded is not None and self.folded.runs is True
 
     @property
     def has_errors(self) -> bool:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 
-from splitgraph.checks import Converted, after_conversion, examined_model, prepared_for, run_target
+from splitgraph.checks import Converted, after_conversion, examined_model, prepared_for, run_target, with_folded
 from splitgraph.findings.exit_codes import CLEAN, FINDINGS, NOT_CHECKED
 from splitgraph.formats import LoadedModel, open_model
 from splitgraph.options import Leeway
@@ -24,10 +25,12 @@ class Checked:
 
     def converted(self, leeway: Leeway) -> Mapping[str, Converted]:
         """Convert the model for each target if all are compared, and return what became of it, by the key of the
-        target.
+        target. Of a target that was named, return only what a conversion begins with: a folded model that is read.
         """
-        if not self.compares_all or self.examined.errors:
+        if self.examined.errors:
             return {}
+        if not self.compares_all:
+            return {check.target.key: Converted(True, ()) for check in self.checks if check.runs_folded}
         prepared = prepared_for(self.examined, leeway)
         return {check.target.key: after_conversion(self.examined, check, leeway, prepared) for check in self.checks}
 
@@ -47,6 +50,9 @@ def check_file(task: FileTask) -> Checked:
     examined = examined_model(opened, task.leeway, named)
     wanted = named or [target for target in targets().values() if examined.is_read_by(target)]
     checks = [_checked(opened, examined, target, task) for target in wanted]
+    if named:
+        prepare = cache(partial(prepared_for, examined, task.leeway))
+        checks = [with_folded(check, examined, prepare) for check in checks]
     return Checked(examined, checks, not task.targets)
 
 

@@ -27,17 +27,18 @@ from splitgraph.model.scopes import MAIN, MOST_NESTED, FunctionKey, function_key
 from splitgraph.options import STRICT, Leeway
 
 
-def convert_folded(model: ModelProto, leeway: Leeway = STRICT) -> Rewrite[ModelProto]:
+def convert_folded(model: ModelProto, leeway: Leeway = STRICT, *, nonempty: bool = False) -> Rewrite[ModelProto]:
     """Return a copy of the model in which what is known is written; the model itself is not changed.
 
-    leeway: what the user permits. Raises ConversionError for a model with errors.
+    leeway: what the user permits. nonempty: no dimension is 0 in a run, which the result relies on where a note says
+    so. Raises ConversionError for a model with errors.
     """
     rewrite, walked = repaired(model, leeway)
     plan = Plan()
     plan.refuse_errors(walked)
     plan.raise_blockers("the model is wrong", rewrite.diagnostics)
     before = walked.opset
-    folding = _Folding(model, rewrite, walked, plan)
+    folding = _Folding(model, rewrite, walked, plan, nonempty)
     folding.run()
     return replace(folding.rewrite, from_opset=dict(before))
 
@@ -45,13 +46,15 @@ def convert_folded(model: ModelProto, leeway: Leeway = STRICT) -> Rewrite[ModelP
 @dataclass(slots=True)
 class _Folding:
     """A model on its way. given: the caller's. walked: the inference of the model as it is now. told: notes about it.
-    budget: what the constants may take. unread: the initializers that nobody read at first.
+    nonempty: as `convert_folded`. budget: what the constants may take. unread: the initializers that nobody read at
+    first.
     """
 
     given: ModelProto
     rewrite: Rewrite[ModelProto]
     walked: Walked
     told: Plan
+    nonempty: bool = False
     budget: ByteBudget = field(default_factory=ByteBudget)
     unread: set[str] = field(default_factory=set)
 
@@ -110,7 +113,7 @@ class _Folding:
         plan_bypass(plan, self.walked, elements, uses, self._functions)
 
     def _say_sizes(self, plan: Plan, uses: Uses, elements: Elements, names: FreshNames) -> None:
-        SaidSizes(plan, self.walked, elements, uses, names, self._functions, as_nodes=self._as_nodes).run()
+        SaidSizes(plan, self.walked, elements, uses, names, self._functions, self._as_nodes, self.nonempty).run()
 
     def _shorten_formulas(self, plan: Plan, uses: Uses, elements: Elements, names: FreshNames) -> None:
         if MAIN in uses.scopes:

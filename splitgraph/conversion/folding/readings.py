@@ -7,7 +7,7 @@ that stays. A Slice goes to the end of a dimension, or counts from it; a Split m
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from splitgraph.conversion.folding.constants import constant_node
 from splitgraph.conversion.folding.elements import Elements
@@ -16,6 +16,7 @@ from splitgraph.conversion.node import Node
 from splitgraph.conversion.plan import Plan, Replacement, opset_of
 from splitgraph.conversion.sizes.draft import equal_parts
 from splitgraph.dim import Dim, Facts
+from splitgraph.findings.diagnostics import diagnostic
 from splitgraph.inference import Walked
 from splitgraph.inference.walk_results import NodePlace
 from splitgraph.model.attributes import attribute_value
@@ -33,7 +34,9 @@ _WHY = "sizes that it can say itself"
 
 @dataclass(slots=True)
 class _SizeReader:
-    """A node that reads sizes. edited: gets other attributes where the reading needs them."""
+    """A node that reads sizes. edited: gets other attributes where the reading needs them. relies_on_sizes: the reading
+    is right only because no dimension is 0.
+    """
 
     edited: Node
     scope: Scope
@@ -42,6 +45,7 @@ class _SizeReader:
     since_version: int
     contents: Callable[[str], Sequence[Item] | None]
     nonempty: bool
+    relies_on_sizes: bool = False
 
     def name(self, position: int) -> str:
         """Return the name of an input; "" for one that is omitted."""
@@ -114,7 +118,10 @@ def _reshape(reader: _SizeReader) -> _Operands:
         return {}
     if any(not isinstance(item, (int, Dim)) or (isinstance(item, int) and item < -1) for item in items):
         return {}
-    target = plain_target(items, data, made, reader.facts, nonempty=reader.nonempty)
+    target = plain_target(items, data, made, reader.facts)
+    if target is None and reader.nonempty:
+        target = plain_target(items, data, made, reader.facts, nonempty=True)
+        reader.relies_on_sizes = target is not None
     if target is None:
         return {}
     reader.edited.attributes.pop("allowzero", None)
@@ -233,7 +240,9 @@ _READINGS: Mapping[str, Callable[[_SizeReader], _Operands]] = {
 
 @dataclass(slots=True)
 class SaidSizes:
-    """Plans the readings of a root. nonempty: no dimension of an input is 0."""
+    """Plans the readings of a root. nonempty: no dimension is 0. relying: the nodes whose readings are right only
+    because of that.
+    """
 
     plan: Plan
     walked: Walked
@@ -243,10 +252,15 @@ class SaidSizes:
     functions: frozenset[FunctionKey] = frozenset()
     as_nodes: bool = False
     nonempty: bool = False
+    relying: list[str] = field(default_factory=list)
 
     def run(self) -> None:
         """Plan them in graph order."""
         self.plan.replace_all(list(self._replacements()))
+        if self.relying:
+            others = f" and {len(self.relying) - 1} more" if len(self.relying) > 1 else ""
+            text = f"no dimension may be 0 when the result is run: a -1 stands for a size at this node{others}"
+            self.plan.notes.append(diagnostic("SG423", text, self.relying[0], severity="info"))
 
     def _replacements(self) -> Iterator[tuple[Scope, int, Replacement]]:
         for scope in self.uses.root:
@@ -282,6 +296,8 @@ class SaidSizes:
         operands = _READINGS[node.op_type](reader)
         if not operands:
             return None
+        if reader.relies_on_sizes:
+            self.relying.append(f"{scope.location}/{node_label(node, index)}")
         made, constants = [], []
         for position, numbers in operands.items():
             dtype = (

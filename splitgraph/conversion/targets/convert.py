@@ -60,7 +60,26 @@ def checked_conversion(
     converted for other targets, too.
     """
     check_ir_version(ir_version)
-    model = prepared.model
+    # Of what is in nobody's way, nothing changes.
+    folded = prepared.folded if check_target(prepared.source, target).has_errors else ()
+    refused: ConversionError | None = None
+    for start in (*folded, prepared):
+        try:
+            return in_other_forms(start, target, opset, ir_version)
+        except ConversionError as error:
+            # What is in the way of a folded model is in the way of the others, too.
+            refused = refused or error
+    assert refused is not None
+    raise refused
+
+
+def in_other_forms(
+    prepared: Prepared, target: Target, opset: int | None = None, ir_version: IRVersion = None
+) -> tuple[Rewrite, TargetCheck]:
+    """Return the rewrite of a model, or of a folded one, and the check of the result: with other forms and at another
+    opset, as `convert_for_target` says. Blockers have the names of the user's nodes.
+    """
+    model = prepared.user.model
     own = model_imports(model).get("")
     if opset is not None or own is None:
         rewrite, check = _at_opset(prepared, target, own if opset is None else opset, ir_version)
@@ -132,7 +151,7 @@ def _at_opset(
     prepared: Prepared, target: Target, opset: int | None, ir_version: IRVersion
 ) -> tuple[Rewrite, TargetCheck]:
     """Return the model for the target at one opset, and its check. Raises ConversionError with every blocker."""
-    model, leeway = prepared.model, prepared.later
+    model, leeway = prepared.user.model, prepared.later
     is_own = opset in (None, model_imports(model).get(""))
     rewrite, names = prepared.at(opset), UserNames(model)
     examined, joins, reasons = prepared.examine(rewrite.model), True, dict[str, str]()
@@ -166,7 +185,7 @@ def _at_opset(
     examined = replace(examined, model=rewrite.model)
     left = left_of(examined, target, is_own=is_own)
     if left:
-        user, source = names.locations(examined.model), prepared.source
+        user, source = names.locations(examined.model), prepared.user.source
         reasons = {own: reason for location, reason in reasons.items() for own in user.get(location, [location])}
         if examined.model is not model:
             left = in_the_users_words(left, user, source, target)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import cached_property
+
+from splitgraph.conversion.folding.fold import convert_folded
 from splitgraph.conversion.known_values import LeftOut, find_left_out
 from splitgraph.conversion.opset import convert_opset
 from splitgraph.conversion.plan import Plan
@@ -19,12 +23,21 @@ class Prepared:
     """A model with its inference, and what becomes of it at each opset before a target has a say.
 
     model: it must not change while this lives. leeway: what the user permits. examined: the model, where the caller has
-    it. All that is kept depends on these only, and is forgotten with the object.
+    it. user, begun: the model of the user, and how this one was made of it; None where it is the user's. All that is
+    kept depends on these only, and is forgotten with the object.
     """
 
-    def __init__(self, model: ModelProto, leeway: Leeway, examined: Examined | None = None) -> None:
+    def __init__(
+        self,
+        model: ModelProto,
+        leeway: Leeway,
+        examined: Examined | None = None,
+        user: Prepared | None = None,
+        begun: Rewrite | None = None,
+    ) -> None:
         self.model, self.leeway = model, leeway
         self.later = later_leeway(model, leeway)
+        self.user, self.begun = user or self, begun
         self._source = examined
         self._rewrites: dict[int | None, Rewrite | ConversionError] = {}
         # By the identity of a model, which is kept so that no other one gets its identity.
@@ -55,7 +68,23 @@ class Prepared:
         known = self._rewrites[key]
         if isinstance(known, ConversionError):
             raise known
-        return known
+        return known if self.begun is None else self.begun.then(known)
+
+    @cached_property
+    def folded(self) -> Sequence[Prepared]:
+        """The model folded: exactly; and then so that it relies on no dimension being 0, if that says more. Empty for a
+        model that folding does not change, and for one that cannot be folded.
+        """
+        if self.source.errors:
+            return ()
+        try:
+            exact = convert_folded(self.model, self.leeway)
+            nonempty = convert_folded(self.model, self.leeway, nonempty=True)
+        except ConversionError:
+            # Folding is one way of several: what it would have to change has a finding that the user accepts.
+            return ()
+        ways = [exact] * bool(exact.changes) + [nonempty] * (nonempty.model != exact.model)
+        return [Prepared(way.model, self.later, user=self, begun=way) for way in ways]
 
     def examine(self, model: ModelProto) -> Examined:
         """Return a result of `at`, or what became of it, as checks see it."""

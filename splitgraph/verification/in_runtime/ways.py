@@ -1,8 +1,8 @@
 """Convert a model for a runtime that is here: of several ways, the first one that runs.
 
 The table of what runtimes read proposes, and the runtime decides. A model that runs as it is stays as it is. Otherwise
-the table says what to write in another form. If the result does not run either, the first node that fails shows where
-the table is wrong: nodes of its kind count as refused, and the model is converted again.
+it is folded, and the table says what to write in another form. If the result does not run either, the first node that
+fails shows where the table is wrong: nodes of its kind count as refused, and the model is converted again.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from dataclasses import replace
 import onnx
 
 from splitgraph.conversion.rewrite import Rewrite, step
-from splitgraph.conversion.targets.convert import convert_for_target
+from splitgraph.conversion.targets.convert import convert_for_target, in_other_forms
+from splitgraph.conversion.targets.prepared import Prepared
 from splitgraph.findings.diagnostics import ConversionError, Diagnostic
-from splitgraph.inference import later_leeway
 from splitgraph.model.places import with_nodes
 from splitgraph.model.scopes import scopes
 from splitgraph.options import Goal, Leeway
@@ -42,11 +42,18 @@ def convert_in_runtime(
         return replace(_unchanged(model), ran=own)
     if own.answer == "not-run":
         return replace(convert_for_target(model, target, goal.opset, goal.ir_version, leeway), ran=own)
+    prepared, is_free = Prepared(model, leeway), goal.opset is None and goal.ir_version is None
     refusal: ConversionError | None = None
     tried: list[tuple[Rewrite[onnx.ModelProto], RuntimeRun]] = []
-    for start in _starts(model):
+    for start in (*prepared.folded, prepared):
+        ran = own
+        if start.begun is not None:
+            say(f"running the folded model in {trials.host.label}")
+            ran = trials.run(start.model)
+            if _runs(ran) and is_free:
+                return replace(start.begun, ran=ran)
         try:
-            for rewrite in _rewrites(start, own, target, goal, leeway, trials, say, tried):
+            for rewrite in _rewrites(start, ran, target, goal, trials, say, tried):
                 if _runs(tried[-1][1]):
                     return replace(rewrite, ran=tried[-1][1])
         except ConversionError as error:
@@ -57,42 +64,35 @@ def convert_in_runtime(
     raise _refused(*tried[0], model)
 
 
-def _starts(model: onnx.ModelProto) -> Iterator[Rewrite[onnx.ModelProto]]:
-    """Yield what the conversions begin with: equal models, such as the model itself."""
-    yield step(model)
-
-
 def _rewrites(
-    start: Rewrite[onnx.ModelProto],
-    own: RuntimeRun,
+    start: Prepared,
+    begun: RuntimeRun,
     target: Target,
     goal: Goal,
-    leeway: Leeway,
     trials: Trials,
     say: Callable[[str], None],
     tried: list[tuple[Rewrite[onnx.ModelProto], RuntimeRun]],
 ) -> Iterator[Rewrite[onnx.ModelProto]]:
     """Yield conversions of a model, each after it was run: as the table proposes, and then without the kinds of nodes
-    that failed. own: what became of the model itself. tried: this adds each conversion with its run. Raises
-    ConversionError if the table knows what is in the way.
+    that failed. begun: what became of the model that they start with. tried: this adds each conversion with its
+    run. Raises ConversionError if the table knows what is in the way.
     """
-    model, later = start.model, later_leeway(start.model, leeway)
     for number in range(_MOST_KINDS):
         try:
-            rewrite = convert_for_target(model, target, goal.opset, goal.ir_version, leeway)
+            rewrite, _ = in_other_forms(start, target, goal.opset, goal.ir_version)
         except ConversionError:
             if not number:
                 raise
             # Without the kind that failed, no way is known.
             return
-        if rewrite.changes or rewrite.model != model:
+        if rewrite.model != start.model:
             say(f"running the converted model in {trials.host.label}")
             ran = trials.run(rewrite.model)
         else:
-            ran = own
-        tried.append((start.then(rewrite) if start.changes else rewrite, ran))
-        yield tried[-1][0]
-        narrower = _without_failing(target, rewrite.model, ran, later)
+            ran = begun
+        tried.append((rewrite, ran))
+        yield rewrite
+        narrower = _without_failing(target, rewrite.model, ran, start.later)
         if narrower is None or narrower == target:
             return
         target = narrower
