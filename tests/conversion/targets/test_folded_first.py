@@ -1,0 +1,107 @@
+"""A model that has something in its way is folded before all else; one that is read stays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import onnx
+import onnx.parser
+import pytest
+
+import splitgraph
+
+# What PyTorch writes for x.flatten(1) of a tensor with free sizes.
+BATCH_OF = "s = Shape(x) n = Gather<axis = 0>(s, i) u = Unsqueeze(n, a) t = Concat<axis = 0>(u, four, rest)"
+FIRST = "<int64 i = {0}, int64[1] a = {0}, int64[1] four = {4}, int64[1] rest = {-1}>"
+
+
+def model(body: str, data: str, more: str = "", opset: int = 13) -> onnx.ModelProto:
+    text = f'<ir_version: 8, opset_import: ["": {opset}]> g ({data}) => (y) {more} {{ {body} }}'
+    return splitgraph.infer(onnx.parser.parse_model(text)).model
+
+
+def operators(given: onnx.ModelProto) -> list[str]:
+    return [node.op_type for node in given.graph.node]
+
+
+FIXED = model(f"{BATCH_OF} y = Reshape(x, t)", "float[2, 4, 3, 5] x", FIRST)
+FREE_BATCH = model(f"{BATCH_OF} y = Reshape(x, t)", "float[N, 4, 3, 5] x", FIRST)
+FREE = model(f"{BATCH_OF} y = Reshape(x, t)", "float[N, 4, H, W] x", FIRST)
+# Its own -1 is meant anyway, and no dimension beside it is computed.
+ROWS = model(
+    "s = Shape(x) n = Gather<axis = 0>(s, i) u = Unsqueeze(n, a) t = Concat<axis = 0>(u, rest) y = Reshape(x, t)",
+    "float[N, 6] x",
+    "<int64 i = {0}, int64[1] a = {0}, int64[1] rest = {6}>",
+)
+# M * 6 is computed, and only a -1 can stand for it; beside an N of 0 it would mean nothing.
+JOINED = model(
+    "s = Shape(x) n = Slice(s, z, o) m = Slice(s, o, w) k = Mul(m, six) t = Concat<axis = 0>(n, k) y = Reshape(x, t)",
+    "float[N, M, 6] x",
+    "<int64[1] z = {0}, int64[1] o = {1}, int64[1] w = {2}, int64[1] six = {6}>",
+)
+ELEMENTS = model("y = Range(a, x, b)", "int64 x", "<int64 a = {0}, int64 b = {1}>")
+
+
+@pytest.mark.parametrize(
+    "given", [FIXED, FREE_BATCH, FREE, ROWS, ELEMENTS], ids=["fixed", "batch", "free", "rows", "elements"]
+)
+def test_what_is_read_is_not_folded(given: onnx.ModelProto) -> None:
+    rewrite = splitgraph.convert(given, target="onnxruntime")
+    assert (rewrite.model, rewrite.changes) == (given, ())
+    assert splitgraph.check(given, "onnxruntime").runs is True
+
+
+@pytest.mark.parametrize(
+    ("given", "left", "codes"),
+    [
+        (FIXED, ["Reshape"], ()),
+        (ROWS, ["Reshape"], ()),
+        # A -1 of the model beside a dimension that may be 0 is the model's own.
+        (FREE_BATCH, ["Reshape"], ()),
+        (FREE, ["Reshape"], ()),
+        (
+            model("s = Shape(x) t = Concat<axis = 0>(s, a) y = Reshape(x, t)", "float[N, M] x", "<int64[1] a = {1}>"),
+            ["Reshape"],
+            (),
+        ),
+        (JOINED, ["Reshape"], ("SG423",)),
+    ],
+)  # fmt: skip
+def test_what_is_in_the_way_is_folded(given: onnx.ModelProto, left: Sequence[str], codes: Sequence[str]) -> None:
+    """OpenCV 4 reads no Shape."""
+    checked = splitgraph.check(given, "opencv@4.10.0")
+    assert checked.runs is False
+    rewrite = splitgraph.convert(given, target="opencv@4.10.0", verify=True)
+    assert operators(rewrite.model) == left
+    assert rewrite.verified
+    assert [note.code for note in rewrite.diagnostics if note.code == "SG423"] == list(codes)
+
+
+def test_a_fold_that_needs_dimensions_above_0_says_where() -> None:
+    rewrite = splitgraph.convert(JOINED, target="opencv@4.10.0")
+    (note,) = (note for note in rewrite.diagnostics if note.code == "SG423")
+    assert (note.severity, note.operator) == ("info", "Reshape-13")
+    # Folding for nobody in particular relies on no such thing.
+    assert "Shape" in operators(splitgraph.convert(JOINED, fold=True).model)
+
+
+def test_what_no_fold_removes_is_refused_in_the_users_words() -> None:
+    """The Size is gone, and what is left is told of the user's node."""
+    body = "s = Size(x) t = Unsqueeze(s, a) r = Reshape(x, t) y, z = Split<axis = 0>(r)"
+    given = model(body, "float[2, 4] x", "<int64[1] a = {0}>")
+    given.graph.node[3].name = "parts"
+    with pytest.raises(splitgraph.ConversionError, match="another rank") as raised:
+        splitgraph.convert(given, target="opencv@4.10.0")
+    assert [blocker.location for blocker in raised.value.diagnostics] == ["main/parts"]
+
+
+def test_check_says_what_folding_removes() -> None:
+    found = splitgraph.check(JOINED, "opencv@4.10.0")
+    assert (found.runs, found.after_conversion) == (False, True)
+    errors = [finding for finding in found if finding.severity == "error"]
+    assert {error.operator for error in errors} >= {"Slice-13", "Concat-13"}
+    assert all("then there is no such node" in error.help for error in errors)
+    # Of a node that stays, the advice is the plain one.
+    stays = splitgraph.check(model("s = Shape(x) f = Cast<to = 1>(s) y = Identity(f)", "float[N] x"), "opencv@4.10.0")
+    assert stays.runs is False
+    assert not any("no such node" in finding.help for finding in stays)
