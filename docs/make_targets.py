@@ -39,7 +39,10 @@ nothing like it was measured. "reads all nodes" is said only if every node is kn
 nodes, and a runtime may still fail over how they come together. [The
 campaign](../benchmarks/targets/README.md#before-and-after-convert---target) says how often that was so.
 
-`convert --target` changes only what the runtime does not read. The model keeps its opset if that is read; otherwise it
+`convert --target` leaves a model alone that the runtime reads. One that has something in its way is folded first ([what
+is known is written](folding.md)), so that what only computes sizes is gone; where that is not enough, -1 stands for a
+size beside a dimension that must not be 0 then, and a note says so (SG423). Then it changes only what is not read.
+The model keeps its opset if that is read; otherwise it
 goes to the nearest opset at which most nodes are known to be read. An operator that the runtime lacks is written with
 others, as its function body or as older opsets wrote it. Of splits, equal parts or `num_outputs` come first, then
 constant lengths, computed lengths, and a Slice for each part. Sequences become plain splits, local functions are
