@@ -24,6 +24,8 @@ GivenInputs = Mapping[str, Any] | Sequence[Mapping[str, Any]] | StrPath
 InputShapes = Mapping[str, Sequence["int | str | Dim | None"]]
 
 RTOL, ATOL = 1e-5, 1e-6
+# Where operators were written out. Written as numbers: ten times 1e-6 is a little less than 1e-5.
+RTOL_WRITTEN_OUT, ATOL_WRITTEN_OUT = 1e-4, 1e-5
 # Without --timeout, everything that is run ends after so many seconds.
 TIMEOUT = 300.0
 

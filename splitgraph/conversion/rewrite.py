@@ -13,7 +13,7 @@ from splitgraph.formats import HeldModel, in_memory, onnx_model, save_held
 from splitgraph.formats.kinds import M_co
 from splitgraph.model.onnx_proto import ModelProto
 from splitgraph.model.scopes import model_imports
-from splitgraph.options import ExternalData, NewSizes
+from splitgraph.options import ATOL, ATOL_WRITTEN_OUT, RTOL, RTOL_WRITTEN_OUT, ExternalData, NewSizes
 
 if TYPE_CHECKING:
     from splitgraph.runtimes.runners.result import RuntimeRun
@@ -146,7 +146,7 @@ class Rewrite(Generic[M_co]):
         were written out, whose rounding errors add up over a whole model. Where such a model computes in float16 or
         bfloat16, the verbs themselves allow for these.
         """
-        return Tolerance(1e-4, 1e-5) if self.rounding else Tolerance(1e-5, 1e-6)
+        return Tolerance(RTOL_WRITTEN_OUT, ATOL_WRITTEN_OUT) if self.rounding else Tolerance(RTOL, ATOL)
 
 
 def step(

@@ -28,7 +28,7 @@ import numpy.typing as npt
 import onnx
 
 from splitgraph.model.value_type import DTYPE_NAMES
-from splitgraph.options import ATOL, RTOL
+from splitgraph.options import ATOL_WRITTEN_OUT, RTOL_WRITTEN_OUT
 from splitgraph.verification.values import Array, Value, ValueBlock, blocks, have_same_bits, is_text, tensors_of
 from splitgraph.verification.verification import Difference
 
@@ -44,9 +44,7 @@ _NARROW_FLOATS: Mapping[str, tuple[float, float]] = {
 _ADDED_UP = 4
 HALF_TYPES = ("float16", "bfloat16")
 _EXACT_FLOATS = ("float4_e2m1fn", "float8_e8m0fnu")
-# Callers who allow more than these, the tolerances of a rewrite, mean it. Those of float32 are so many times too large
-# for one operator in float64.
-USUAL_RTOL, USUAL_ATOL = 10 * RTOL, 10 * ATOL
+# The tolerances of float32 are so many times too large for one operator in float64.
 _FINER = 1e-6
 # The smallest numbers of a type are rounded to whole steps, however small they are. A few roundings are so many steps.
 _MOST_STEPS = 8
@@ -206,9 +204,10 @@ class Comparison:
         """
         if self.is_exact:
             return 0.0, np.zeros(())
-        if dtype.name == "float64" and self.rtol <= USUAL_RTOL:
+        if dtype.name == "float64" and self.rtol <= RTOL_WRITTEN_OUT:
             rtol *= _FINER
-        least = max(self.atol if self.atol > USUAL_ATOL else 0.0, _MOST_STEPS * _smallest_of(dtype))
+        # Who allows so much, as for operators that were written out, means it.
+        least = max(self.atol if self.atol >= ATOL_WRITTEN_OUT else 0.0, _MOST_STEPS * _smallest_of(dtype))
         return rtol, np.maximum(rtol * surroundings(size), least)
 
     def _tolerances(self, dtype: np.dtype[Any]) -> tuple[float, float]:

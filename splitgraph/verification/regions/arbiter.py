@@ -51,12 +51,13 @@ _STASHING = frozenset({"LayerNormalization", "RMSNormalization", "GroupNormaliza
 
 class Opinion(NamedTuple):
     """What differs: the models, the engine's kernels alone, or rounding alone; "late": the time was over before that
-    was known; "unheard": at special numbers, and the reference evaluator cannot run the region. who: the sides that the
-    engine computes differently from the reference evaluator: "before", "after", "both sides", "" if that is not known.
-    loss: the digits that one side loses by rounding; beside "models", all of them.
+    was known; "unheard": at special numbers, and the reference evaluator cannot run the region; "special": the models,
+    at special numbers, of operators that were written out. who: the sides that the engine computes differently from the
+    reference evaluator: "before", "after", "both sides", "" if that is not known. loss: the digits that one side loses
+    by rounding; beside "models", all of them.
     """
 
-    cause: Literal["models", "engine", "rounding", "late", "unheard"]
+    cause: Literal["models", "engine", "rounding", "late", "unheard", "special"]
     who: str = ""
     loss: Loss | None = None
 

@@ -32,6 +32,7 @@ VALUES: Mapping[str, str] = {
 }
 
 
+_WRITTEN_OUT = "operators were written out, and unusual numbers give other results"
 _UNHEARD = "whether the models differ or only the kernels of the engine is not known, which no other engine runs here"
 
 
@@ -105,6 +106,7 @@ class RegionResults:
         wrong = next(((s, o) for s, o in member.opinions if o.cause == "models"), None)
         unjudged = next(((s, o) for s, o in member.opinions if o.cause == "late"), None)
         unheard = next(((s, o) for s, o in member.opinions if o.cause == "unheard"), None)
+        special = next(((s, o) for s, o in member.opinions if o.cause == "special"), None)
         is_open = unjudged is not None or any(record.is_open for record in records)
         verdict: Verdict = "equal"
         reason = ""
@@ -121,6 +123,8 @@ class RegionResults:
             verdict, reason = "not-run", f"there was no time to judge a difference: {_told(member, *unjudged)}"
         elif unheard is not None:
             verdict, reason = "not-run", f"{_UNHEARD}: {_told(member, *unheard)}"
+        elif special is not None:
+            verdict, reason = "not-run", f"{_WRITTEN_OUT}: {_told(member, *special)}"
         elif kind.unread():
             what = "it" if all(change.only is None for change in kind.unread()) else "all of it"
             verdict, reason = "not-run", f"{', '.join(unread)}, and no input was found that reads {what}"

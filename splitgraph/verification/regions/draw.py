@@ -76,6 +76,9 @@ _ORDERING = frozenset(
     {"ArgMax", "ArgMin", "GlobalMaxPool", "Hardmax", "MaxPool", "MaxRoiPool", "NonMaxSuppression", "TopK", "Unique"}
 )
 _QUANTIZING = frozenset({"DynamicQuantizeLinear", "QuantizeLinear"})
+# Operators of which the specification does not say what an infinity does: in a range that is quantized, or beside an
+# edge that is weighted with 0.
+_FINITE = frozenset({"DynamicQuantizeLinear", "RoiAlign"})
 # Operators that read a table at given positions.
 _READERS = ("Gather", "GatherElements", "GatherND")
 # Operators that write at given positions.
@@ -179,11 +182,12 @@ def _drawn(models: Models, base: Mapping[str, Value], fixed: Collection[str], se
     for _ in range(repetitions):
         yield Drawn("mixed", dict(base) | {name: _of_two(value, rng) for name, value in free.items()})
     words = _texts(both)
-    kinds: Sequence[Kind] = ("steps",) if is_open else ("steps", "ends", "gaps")
+    is_usual = is_open or any(node.op_type in _FINITE for model in both for node, _ in scoped_nodes(model))
+    kinds: Sequence[Kind] = ("steps",) if is_usual else ("steps", "ends", "gaps")
     for kind in kinds:
         for values in _unusual(free, kind, numbers, rng):
             yield Drawn(kind, dict(base) | (_without_nan(values) if leaves_nan_open else values))
-    for values in _mixed(free, words) if not is_open else ():
+    for values in _mixed(free, words) if not is_usual else ():
         yield Drawn("mixed", dict(base) | (_without_nan(values) if leaves_nan_open else values))
     for values in _counts(before, base, numbers):
         yield Drawn("counts", dict(base) | values)
