@@ -16,7 +16,8 @@ import traceback
 from collections import Counter
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).parents[1] / "inference"), str(Path(__file__).parents[2])]
+TESTS = Path(__file__).parents[1]
+sys.path[:0] = [str(TESTS), str(TESTS / "inference"), str(TESTS.parent)]
 
 from chain_checks import check_chain  # noqa: E402, the folders above are on the path only now
 

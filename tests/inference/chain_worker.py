@@ -11,7 +11,10 @@ from __future__ import annotations
 import gc
 import json
 import sys
+from pathlib import Path
 from types import ModuleType
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from chain_models import model_of_chain
 from random_chains import random_chain

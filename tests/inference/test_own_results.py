@@ -11,13 +11,13 @@ from pathlib import Path
 
 import onnx
 import pytest
+from chain_models import model_of_chain
 from conformance.exporter_idioms import idiom_model
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from inference.chain_models import model_of_chain
 from inference.memo_models import almost_repeating, in_functions
-from inference.random_chains import random_chain
 from node_tests import node_tests
+from random_chains import random_chain
 
 import splitgraph
 from splitgraph.findings.diagnostics import Diagnostic

@@ -136,6 +136,7 @@ def test_rewrite_json_is_the_contract() -> None:
         "assumed_defaults": [],
         "verified": True,
         "verification": comparison,
+        "ran": None,
     }
     assert rewrite_json(make_rewrite(), "m.onnx", output=None)["ok"] is False
     verdicts = [None, *map(make_verification, ("equal", "different", "not-run"))]
@@ -164,6 +165,7 @@ def test_verification_json_is_the_contract() -> None:
         "said": "different",
         "compared": {},
         "only_ran": [],
+        "first_node": None,
         "regions": [],
         "diagnostics": [],
     }

@@ -127,7 +127,8 @@ def _in_a_fork(module: Any, job: dict[str, Any], jobs: int, answers: TextIO) -> 
             _limit(job["megabytes"])
             with os.fdopen(sending, "w", encoding="utf-8") as events:
                 _run(module, job, events)
-            _flush()
+                # At the end of the events this process is ended.
+                _flush()
         finally:
             os._exit(0)
     os.close(sending)
