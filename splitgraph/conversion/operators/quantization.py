@@ -192,6 +192,26 @@ def quantize_by_arithmetic(node: NodeAtBoundary) -> None:
     f.give(f.apply("Clip", rounded, low, high).cast(dtype))
 
 
+@downward("DynamicQuantizeLinear", 11)
+def quantize_by_own_range(node: NodeAtBoundary) -> None:
+    """Compute the range of the data, with 0 in it, and quantize by it. The document divides 0 by 0 where all elements
+    are 0; there the scale is 1, as onnxruntime has it.
+    """
+    # Round, and Clip with inputs, are newer than opset 10.
+    node.dialect = 11
+    f = Formula(node)
+    data, (low, high) = f.input(0), _RANGES["uint8"]
+    greatest = f.apply("ReduceMax", data, keepdims=0).at_least(0)
+    least = f.apply("ReduceMin", data, keepdims=0).at_most(0)
+    span = greatest - least
+    # Below 9 there is no Where.
+    is_empty = (span > 0).cast("float32") < 0.5
+    scale = span / (high - low) + is_empty.cast("float32")
+    zero_point = f.apply("Round", (low - least / scale).clipped(low, high))
+    quantized = (f.apply("Round", data / scale) + zero_point).clipped(low, high)
+    f.give(quantized.cast("uint8"), scale, zero_point.cast("uint8"))
+
+
 def _quantized_dtype(node: NodeAtBoundary) -> str:
     """Return the element type of the result."""
     if node.uses_input(2):

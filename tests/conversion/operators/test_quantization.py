@@ -383,3 +383,16 @@ def test_quotients_of_integers_are_rounded_to_even(
     feeds = {"x": x, "s": np.full(scale, 2, np.int32), "z": np.full(scale, 7, np.uint8)}
     expected = np.clip(np.rint(x / 2.0) + 7, 0, 255).astype(np.uint8)
     assert_same([expected], run_reference(converted(before, target), feeds))
+
+
+@pytest.mark.parametrize(("rows", "opset"), [("N", 10), ("N", 9), ("2", 8), ("2", 7)])
+def test_a_range_of_the_data_below_11(rows: str, opset: int) -> None:
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 6, opset_import: ["": 11]> g (float[{rows}, 4] x) => (uint8[{rows}, 4] y, float s, uint8 z)
+        {{ y, s, z = DynamicQuantizeLinear(x) }}"""
+    )
+    after = converted(model, opset)
+    drawn = np.random.default_rng(0).standard_normal((2, 4)).astype(np.float32)
+    # The scale of nothing but zeros is 1.
+    for x in (drawn, np.abs(drawn), -np.abs(drawn), np.zeros_like(drawn), np.ones_like(drawn)):
+        assert_same(run(model, {"x": x}), run(after, {"x": x}))
