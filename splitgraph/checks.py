@@ -47,6 +47,7 @@ def with_folded(check: TargetCheck, examined: Examined, prepare: Callable[[], Pr
     """
     if not check.has_errors or examined.errors:
         return check
+    import_whole("splitgraph.runtimes.check")
     from splitgraph.runtimes.check import check_target
 
     prepared = prepare()

@@ -34,7 +34,7 @@ _VERBS: dict[Answer, str] = {
 }
 _TRY_THE_IR = "Try the model in the runtime, and compare its results with those of the model that the IR was made from."
 # What a run finds out.
-_NOT_KNOWN = frozenset({"SG705", "SG707", "SG708"})
+NOT_KNOWN = frozenset({"SG705", "SG707", "SG708"})
 # So many things that were not measured are named in one finding.
 _MOST_TOLD = 5
 # The layers of an IR that conversion rewrites.
@@ -278,7 +278,7 @@ def with_run(check: TargetCheck, ran: RuntimeRun) -> TargetCheck:
     """
     findings = list(check.findings)
     if ran.answer == "equal" or ran.failed:
-        findings = [finding for finding in findings if finding.code not in _NOT_KNOWN]
+        findings = [finding for finding in findings if finding.code not in NOT_KNOWN]
     if ran.answer == "equal":
         findings = [finding for finding in findings if finding.target is None or finding.severity != "error"]
     else:

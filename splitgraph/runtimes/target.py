@@ -107,6 +107,7 @@ class Target:
         factors.
         """
         if (label, traits) in self.failed_here:
+            import_whole("splitgraph.runtimes.verdicts")
             from splitgraph.runtimes.verdicts import Judged
 
             return Judged("refuses", FAILED_HERE)

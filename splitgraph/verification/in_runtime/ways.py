@@ -19,7 +19,7 @@ from splitgraph.findings.diagnostics import ConversionError, Diagnostic
 from splitgraph.model.places import with_nodes
 from splitgraph.model.scopes import scopes
 from splitgraph.options import Goal, Leeway
-from splitgraph.runtimes.check import examine, failing, found_in_run
+from splitgraph.runtimes.check import NOT_KNOWN, examine, failing, found_in_run
 from splitgraph.runtimes.runners.result import RuntimeRun
 from splitgraph.runtimes.target import Target
 from splitgraph.verification.in_runtime.run import Trials
@@ -55,7 +55,9 @@ def convert_in_runtime(
         try:
             for rewrite in _rewrites(start, ran, target, goal, trials, say, tried):
                 if _runs(tried[-1][1]):
-                    return replace(rewrite, ran=tried[-1][1])
+                    # The run knows what the table does not.
+                    told = tuple(each for each in rewrite.diagnostics if each.code not in NOT_KNOWN)
+                    return replace(rewrite, ran=tried[-1][1], diagnostics=told)
         except ConversionError as error:
             refusal = refusal or error
     if not tried:

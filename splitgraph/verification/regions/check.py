@@ -417,9 +417,13 @@ class LocalCheck:
         tolerances = (0.0, 0.0) if self._is_strict else self._tolerances
         arbiter = Arbiter(engine, *tolerances, deadline, kind.signed, kind.is_exact, kind.has_same_kernels)
         opinion = arbiter.judge(kind.models, [compared.folder for compared in self._pair], suspect)
-        is_special = suspect.kind not in PLAIN and self._tolerances[1] >= ATOL_WRITTEN_OUT
-        # Formulas of several operators overflow, saturate and meet NaN at other places than the kernel of one.
-        return opinion._replace(cause="special") if is_special and opinion.cause == "models" else opinion
+        if suspect.kind == "captured" or self._tolerances[1] < ATOL_WRITTEN_OUT:
+            return opinion
+        # Formulas of several operators round otherwise than the kernel of one, which does not make the kernel doubtful;
+        # and they overflow, saturate and meet NaN at other places.
+        if opinion.cause == "engine":
+            return opinion._replace(who="")
+        return opinion._replace(cause="special") if opinion.cause == "models" and suspect.kind not in PLAIN else opinion
 
     def case_of(self, number: int) -> int:
         """Return the case in which a region differs: the first one for drawn values."""

@@ -182,12 +182,12 @@ def _drawn(models: Models, base: Mapping[str, Value], fixed: Collection[str], se
     for _ in range(repetitions):
         yield Drawn("mixed", dict(base) | {name: _of_two(value, rng) for name, value in free.items()})
     words = _texts(both)
-    is_usual = is_open or any(node.op_type in _FINITE for model in both for node, _ in scoped_nodes(model))
-    kinds: Sequence[Kind] = ("steps",) if is_usual else ("steps", "ends", "gaps")
+    is_finite = any(node.op_type in _FINITE for model in both for node, _ in scoped_nodes(model))
+    kinds: Sequence[Kind] = ("steps",) if is_open else ("steps", "ends") if is_finite else ("steps", "ends", "gaps")
     for kind in kinds:
         for values in _unusual(free, kind, numbers, rng):
             yield Drawn(kind, dict(base) | (_without_nan(values) if leaves_nan_open else values))
-    for values in _mixed(free, words) if not is_usual else ():
+    for values in _mixed(free, words) if not (is_open or is_finite) else ():
         yield Drawn("mixed", dict(base) | (_without_nan(values) if leaves_nan_open else values))
     for values in _counts(before, base, numbers):
         yield Drawn("counts", dict(base) | values)
