@@ -8,11 +8,14 @@ from typing import NamedTuple
 
 
 class Prose(NamedTuple):
-    """The runtime's own name, how a model is run in it, and notes by trait."""
+    """The runtime's own name, how a model is run in it, and notes by trait. unnamed_dimensions: what it does with an
+    input that has a dimension with neither a size nor a name, which no form has; None where nobody tried.
+    """
 
     title: str
     how: str
     notes: Mapping[str, str] = MappingProxyType({})
+    unnamed_dimensions: str | None = None
 
 
 _ONNXRUNTIME = {
@@ -35,7 +38,7 @@ PROSE = {
             "input-unnamed": "divides by zero on an input without a name",
         },
     ),
-    "tract": Prose("tract", "its Python package: onnx().load, into_model, into_runnable"),
+    "tract": Prose("tract", "its Python package: onnx().load, into_model, into_runnable", unnamed_dimensions="refuses"),
     "tinygrad": Prose(
         "tinygrad",
         "nn.onnx.OnnxRunner",

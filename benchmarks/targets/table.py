@@ -92,6 +92,7 @@ def entry_of(measured: Mapping[str, Any], seen: Mapping[str, frozenset[str] | No
         "sources": [],
         "newest_opset": newest_opset,
         "newest_ir_version": newest_ir,
+        "unnamed_dimensions": prose.unnamed_dimensions,
         "forms": {trait: answer for trait, answer in ordered.items() if trait in FORMS},
         "modifiers": {trait: answer for trait, answer in ordered.items() if trait in MODIFIERS},
         "types": types,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 from splitgraph.findings.diagnostics import Diagnostic, Severity, diagnostic
 from splitgraph.inference import Walked, walk_model
 from splitgraph.inference.input_defaults import told_defaults
-from splitgraph.model.onnx_proto import ModelProto
+from splitgraph.model.onnx_proto import ModelProto, TensorShapeProto, ValueInfoProto
 from splitgraph.model.scopes import node_label
 from splitgraph.options import STRICT, Leeway
 from splitgraph.runtimes.measured import imports_label
@@ -458,10 +458,22 @@ def _limits(examined: Examined, target: Target) -> Iterator[Diagnostic]:
             said = target.operators.entries[imports_label(domain, version)].said
             text = f"{target.label} refuses models that import {domain} {version}: {said}"
             yield diagnostic("SG704", text, "main", help=help)
+    unnamed = [value.name for value, _ in unnamed_dimensions(examined.model)] if target.refuses_unnamed else ()
+    if unnamed:
+        text = f"{target.label} refuses inputs with a dimension that has neither a size nor a name: {unnamed[0]!r}"
+        yield diagnostic("SG701", text, "main", help=help)
     newest, own = target.newest_ir_version, examined.model.ir_version
     if newest is not None and own > newest:
         text = f"{target.label} reads IR versions up to {newest}; the model has IR version {own}"
         yield diagnostic("SG704", text, "main", help=help)
+
+
+def unnamed_dimensions(model: ModelProto) -> Iterator[tuple[ValueInfoProto, TensorShapeProto.Dimension]]:
+    """Yield the dimensions of the inputs of a model that have neither a size nor a name, each with its input."""
+    for value in model.graph.input:
+        for dim in value.type.tensor_type.shape.dim:
+            if not dim.dim_param and not dim.HasField("dim_value"):
+                yield value, dim
 
 
 def _blamed(node: NodeTraits, failure: Refusal) -> str:

@@ -50,6 +50,7 @@ class Target:
     failures: traits that are not, smallest sets first. What is in neither is not known. asked: the version that the
     caller asked for, as typed; "" for none. failed_here: kinds of nodes that failed when they were run, which counts
     for more than the table (see `check.failing`): their labels, and the traits of their operators.
+    refuses_unnamed: it refuses an input with a dimension that has neither a size nor a name.
     """
 
     name: str
@@ -64,6 +65,7 @@ class Target:
     failures: tuple[Refusal, ...]
     asked: str = field(default="", compare=False)
     failed_here: frozenset[tuple[str, frozenset[str]]] = frozenset()
+    refuses_unnamed: bool = False
 
     @property
     def is_measured_version(self) -> bool:
@@ -255,4 +257,5 @@ def read_target(document: Mapping[str, Any]) -> Target:
         newest_ir_version=document["newest_ir_version"],
         reads=frozenset(reads),
         failures=tuple(sorted(failures, key=lambda failure: len(failure.traits))),
+        refuses_unnamed=document["unnamed_dimensions"] == "refuses",
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import count
 from typing import NamedTuple
 
 from splitgraph.conversion.apply import apply_plan
@@ -26,7 +27,7 @@ from splitgraph.model.onnx_proto import ModelProto
 from splitgraph.model.places import with_nodes
 from splitgraph.model.scopes import GraphPath, model_imports, plain_domain, scopes
 from splitgraph.options import STRICT, Goal, IRVersion, Leeway
-from splitgraph.runtimes.check import Examined, TargetCheck, check_target, examine
+from splitgraph.runtimes.check import Examined, TargetCheck, check_target, examine, unnamed_dimensions
 from splitgraph.runtimes.target import Target
 from splitgraph.splits.variadic_split_1 import is_variadic_function
 
@@ -177,7 +178,7 @@ def _at_opset(
         located = tuple(names.located(further.changes, rewrite.model))
         rewrite = rewrite.then(replace(further, changes=located))
         examined = examine(rewrite.model, leeway)
-    rewrite = _without_unused_imports(rewrite, target)
+    rewrite = _with_named_dimensions(_without_unused_imports(rewrite, target), target)
     if rewrite.model is not examined.model:
         examined = examine(rewrite.model, leeway)
     rewrite = _with_ir_version(rewrite, target, ir_version)
@@ -253,6 +254,25 @@ def _without_unused_imports(rewrite: Rewrite, target: Target) -> Rewrite:
     copy.opset_import.extend(kept)
     why = f"nothing uses it, and {target.label} refuses a model that imports it"
     changes = [Change("main", f"import of {domain}", "", why) for domain in sorted(unused)]
+    return replace(rewrite.then(step(copy, changes)), to_opset=rewrite.to_opset)
+
+
+def _with_named_dimensions(rewrite: Rewrite, target: Target) -> Rewrite:
+    """Return the rewrite with a name of its own for each dimension of an input that has neither a size nor a name, if
+    the target refuses such an input.
+    """
+    if not target.refuses_unnamed or not any(unnamed_dimensions(rewrite.model)):
+        return rewrite
+    copy = ModelProto()
+    copy.CopyFrom(rewrite.model)
+    values = (*copy.graph.input, *copy.graph.output, *copy.graph.value_info)
+    taken = {dim.dim_param for value in values for dim in value.type.tensor_type.shape.dim}
+    free = (name for number in count() if (name := f"dim_{number}") not in taken)
+    changes = []
+    for value, dim in unnamed_dimensions(copy):
+        dim.dim_param = next(free)
+        why = f"{target.label} refuses a dimension that has neither a size nor a name"
+        changes.append(Change("main", f"input {value.name}", f"dimension {dim.dim_param}", why))
     return replace(rewrite.then(step(copy, changes)), to_opset=rewrite.to_opset)
 
 

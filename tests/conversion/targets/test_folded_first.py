@@ -105,3 +105,21 @@ def test_check_says_what_folding_removes() -> None:
     stays = splitgraph.check(model("s = Shape(x) f = Cast<to = 1>(s) y = Identity(f)", "float[N] x"), "opencv@4.10.0")
     assert stays.runs is False
     assert not any("no such node" in finding.help for finding in stays)
+
+
+def test_dimensions_without_a_name_get_one_where_a_runtime_refuses_them() -> None:
+    """tract does, and a name that the model has stays that of its own dimension."""
+    text = '<ir_version: 8, opset_import: ["": 13]> g (float[dim_0, 4] a, float[?, 4, ?] x) => (float[dim_0, 4] y) {%s}'
+    given = onnx.parser.parse_model(text % "y = Relu(a)")
+    (error,) = (finding for finding in splitgraph.check(given, "tract") if finding.severity == "error")
+    assert "neither a size nor a name: 'x'" in error.message
+    rewrite = splitgraph.convert(given, target="tract", verify=True)
+    assert rewrite.verified
+    shapes = [value.type.tensor_type.shape.dim for value in rewrite.model.graph.input]
+    assert [[dim.dim_param or dim.dim_value for dim in shape] for shape in shapes] == [
+        ["dim_0", 4],
+        ["dim_1", 4, "dim_2"],
+    ]
+    assert splitgraph.check(rewrite.model, "tract").runs
+    # Nobody else asked for names.
+    assert splitgraph.convert(given, target="onnxruntime").model == given
