@@ -212,7 +212,7 @@ class _Reader:
         times, part = parted(dim)
         # Where nothing tells, items stand outside, which a run verifies. Any other dimension is not cut.
         is_apart = order is not None or symbols_of(dim) <= self.wanted.batch
-        if times == 1 or not is_apart:
+        if times == 1 or part == 1 or not is_apart:
             return [Digit(dim)]
         return [Digit(part), Digit(times)]
 
@@ -349,7 +349,7 @@ class _Reader:
 
     def _is_added_one(self, entry: int, side: int, moving: _Moving, whole: Sequence[int]) -> bool:
         """Return True for an entry of 1 beside a digit that stands for none of the data. side: of the digit."""
-        if not 0 <= entry < len(whole) or whole[entry] != 1 or self.target[entry] != 1 or self.parts[entry]:
+        if not 0 <= entry < len(whole) or whole[entry] != 1 or self.parts[entry] or self.target[entry] not in (1, -1):
             return False
         there = 0
         while 0 <= entry + there * side < len(whole) and whole[entry + there * side] == 1:
