@@ -106,6 +106,7 @@ JUDGED: dict[str, tuple[Pair, Suspect, tuple[str, str]]] = {
 }
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # the evaluator computes these numbers as NumPy does
 @pytest.mark.parametrize("name", JUDGED)
 def test_what_differs(name: str) -> None:
     pair, found, expected = JUDGED[name]
