@@ -433,6 +433,14 @@ _code(
     "says which.",
     "Pad the input to such a size. A result of reshape that needs certain sizes of a batch is refused (SG420).",
 )
+_code(
+    "SG424",
+    "integers that stay at all sizes",
+    "An output of integers is a constant, as a number of boxes is that an exporter has counted. It is no old size, and "
+    "reshape leaves it as it is.",
+    "If it follows from a size, say how: reshape --follow OUTPUT[ENTRY]=DIMENSION; or say that it stays: --keep "
+    "OUTPUT[ENTRY] (Python: follow, keep).",
+)
 
 # 5xx: verification ----------------------------------------------------------------------------------------------
 _code(

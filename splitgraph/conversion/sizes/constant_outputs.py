@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
+from splitgraph.findings.diagnostics import Diagnostic, diagnostic
 from splitgraph.model.attributes import make_node
 from splitgraph.model.names import FreshNames, used_names
 from splitgraph.model.onnx_proto import ModelProto, TensorProto
@@ -32,8 +33,10 @@ def with_readers(
     return copy, names
 
 
-def without_idle_readers(model: ModelProto, names: Mapping[str, str]) -> None:
-    """Take out the nodes that still read the constants. names: as `with_readers` returned them."""
+def without_idle_readers(model: ModelProto, names: Mapping[str, str]) -> list[str]:
+    """Take out the nodes that still read the constants, and return their outputs: these are what they were. names: as
+    `with_readers` returned them.
+    """
     idle = {
         names[node.output[0]]: (index, node.output[0])
         for index, node in enumerate(model.graph.node)
@@ -42,6 +45,17 @@ def without_idle_readers(model: ModelProto, names: Mapping[str, str]) -> None:
     for index in sorted((index for index, _ in idle.values()), reverse=True):
         del model.graph.node[index]
     _rename(model, {constant: name for constant, (_, name) in idle.items()})
+    return [name for _, name in idle.values()]
+
+
+def told_outputs(kept: Sequence[str], answers: Sequence[str]) -> Iterator[Diagnostic]:
+    """Yield a note about each output that is the same at all sizes, unless the user has said so. answers: as the user
+    gives them, "main/n[0]".
+    """
+    for name in kept:
+        if not any(answer.startswith(f"main/{name}[") for answer in answers):
+            text = f"the integer output {name!r} stays as it is at all sizes: nothing says whether it counts something"
+            yield diagnostic("SG424", text, f"main/{name}", severity="info")
 
 
 def _integer_outputs(model: ModelProto, known: Mapping[str, TensorProto | Contents]) -> list[str]:

@@ -10,7 +10,7 @@ from splitgraph.conversion.inlining import Called, called_nodes, inline_function
 from splitgraph.conversion.plan import Plan
 from splitgraph.conversion.repair import repaired
 from splitgraph.conversion.rewrite import GivenSizes, Rewrite, step
-from splitgraph.conversion.sizes.constant_outputs import with_readers, without_idle_readers
+from splitgraph.conversion.sizes.constant_outputs import told_outputs, with_readers, without_idle_readers
 from splitgraph.conversion.sizes.follow import Operators
 from splitgraph.conversion.sizes.formulas import NotWritable
 from splitgraph.conversion.sizes.laws import told_conditions
@@ -76,11 +76,12 @@ def convert_to(
             plan.blockers.append(diagnostic("SG420", str(reason), root[0].location))
     plan.raise_blockers("the sizes cannot change")
     written = apply_plan(plan, labelled)
-    without_idle_readers(written.model, outputs)
+    kept = without_idle_readers(written.model, outputs)
     result = _declared_anew(written.model, wanted)
     plan.blockers += map(called.told, _errors_at_sizes(model, result, found.wanted))
     plan.raise_blockers("the sizes cannot change")
-    said = (*written.diagnostics, *told_conditions(found.judgement, found.wanted))
+    conditions = told_conditions(found.judgement, found.wanted)
+    said = (*written.diagnostics, *conditions, *told_outputs(kept, sizes.keep))
     return rewrite.then(replace(written, held=result, diagnostics=said)), found.given
 
 

@@ -81,6 +81,28 @@ def test_other_constants_stay_as_they_are(made: ModelProto) -> None:
     assert after.graph.initializer == made.graph.initializer
 
 
+LESS = model("int64[1] n", "", "<int64[1] n = {6}>")
+
+
+@pytest.mark.parametrize(
+    ("made", "said", "told"),
+    [
+        # It may be a size less one, of which nothing speaks.
+        (LESS, {}, ["main/n"]),
+        (LESS, {"keep": ["main/n[0]"]}, []),
+        (LESS, {"follow": ["main/n[0]=T - 1"]}, []),
+        (model("int64[2] n", "", "<int64[2] n = {0, 1}>"), {}, []),
+        (model("float[1] n", "", "<float[1] n = {6}>"), {}, []),
+    ],
+    ids=["a size less one", "which stays", "which follows", "0 and 1", "no integer"],
+)
+def test_what_stays_is_said(made: ModelProto, said: dict[str, list[str]], told: list[str]) -> None:
+    rewrite = splitgraph.reshape(made, {"x": [1, "T", 2]}, verify=False, **said)  # type: ignore[call-overload]
+    assert [each.location for each in rewrite.diagnostics if each.code == "SG424"] == told
+    found = ReferenceEvaluator(rewrite.model).run(None, {"x": np.zeros((1, 9, 2), np.float32)})[1]
+    assert "follow" not in said or found.tolist() == [8]
+
+
 def test_a_batch_of_any_size_has_no_other_constants() -> None:
     after = splitgraph.reshape(INITIALIZER, batch="N", verify=False).model
     assert [node.op_type for node in after.graph.node] == ["Relu"]
