@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 ADAPTERS = Path(__file__).with_name("adapters")
+# Of runtimes that splitgraph runs itself.
+PROGRAMS = Path(__file__).parents[2] / "splitgraph" / "runtimes" / "runners" / "programs"
 
 
 class Runtime(NamedTuple):
-    """One version of a runtime. adapter: its file in `adapters`. folder: the name of its environment. needs: what pip
-    installs. npm: what npm installs, into the same folder.
+    """One version of a runtime. adapter: its file in `ADAPTERS` or `PROGRAMS`. folder: the name of its environment.
+    needs: what pip installs. npm: what npm installs, into the same folder.
     """
 
     adapter: str

@@ -27,11 +27,17 @@ from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from environments import ADAPTERS, RUNTIMES, environment
+from environments import ADAPTERS, PROGRAMS, RUNTIMES, environment
 
 _WORKER = Path(__file__).with_name("worker.py")
 # How names of models end: ONNX models, and IR of OpenVINO.
 MODELS = (".onnx", ".xml")
+
+
+def program_of(adapter: str) -> Path:
+    """The file that runs a runtime."""
+    own = ADAPTERS / f"{adapter}.py"
+    return own if own.exists() else PROGRAMS / f"{adapter}.py"
 
 
 class Answer(NamedTuple):
@@ -61,7 +67,7 @@ def measure(
     runtime = RUNTIMES[name]
     python, variables = environment(runtime, cache)
     # Without the folder of the worker on the path: modules of a runtime may be called like those here.
-    command = [str(each) for each in (python, "-I", _WORKER, ADAPTERS / f"{runtime.adapter}.py", seconds)]
+    command = [str(each) for each in (python, "-I", _WORKER, program_of(runtime.adapter), seconds)]
     wanted = models if models is not None else sorted(path.stem for path in folder.glob("*.*") if path.suffix in MODELS)
     found = _known(kept)
     missing = [model for model in wanted if model not in found]

@@ -92,7 +92,7 @@ def _answer(module: ModuleType, path: str, sending: int) -> None:
     try:
         inputs, expected = arrays(f"{path}.in.npz"), arrays(f"{path}.exp.npz")
         ending = ".xml" if os.path.exists(f"{path}.xml") else ".onnx"
-        found = module.run(f"{path}{ending}", inputs, list(expected))
+        found = module.run(f"{path}{ending}", inputs, list(expected), lambda stage: None)
         answer = compare(found, expected, getattr(module, "TOLERANCE", 1e-4))
     except BaseException as error:
         if os.environ.get("TARGETS_DEBUG"):
@@ -107,7 +107,8 @@ def _reason(error: BaseException, folder: str) -> str:
 
     Files of this machine are named without their folders, so that another machine gives the same reason.
     """
-    text = f"{type(error).__name__}: {error}"
+    # What cannot be given to the runtime says nothing of the runtime.
+    text = f"harness: {error}" if isinstance(error, BufferError) else f"{type(error).__name__}: {error}"
     if str(error).startswith("Traceback (most recent call last)"):
         lines = str(error).splitlines()
         calls = [number for number, line in enumerate(lines) if line.startswith("  ")]

@@ -166,7 +166,7 @@ ADAPTER = """
 def version():
     return "0"
 
-def run(path, inputs, outputs):
+def run(path, inputs, outputs, stage):
     return [inputs["x"]] if path.endswith(".xml") else []
 """
 

@@ -16,11 +16,11 @@ def version() -> str:
     return metadata.version("aidge_onnx")
 
 
-def run(path: str, inputs: dict[str, Any], outputs: list[str]) -> list[Any]:
+def run(path: str, inputs: dict[str, Any], outputs: list[str], stage: Any) -> list[Any]:
     """Run a model."""
     arrays = list(inputs.values())
     if any(str(array.dtype) not in ("float32", "int64", "int32") for array in arrays):
-        raise RuntimeError("harness: this adapter gives float32, int32 and int64 only")
+        raise BufferError("this adapter gives float32, int32 and int64 only")
     graph = aidge_onnx.load_onnx(path)
     if not aidge_onnx.has_native_coverage(graph):
         raise RuntimeError("an operator is not known")

@@ -23,7 +23,7 @@ def version() -> str:
     return metadata.version("iree-base-compiler")
 
 
-def run(path: str, inputs: dict[str, Any], outputs: list[str]) -> list[Any]:
+def run(path: str, inputs: dict[str, Any], outputs: list[str], stage: Any) -> list[Any]:
     """Run a model, whose graph is a function of its own name."""
     with tempfile.TemporaryDirectory() as folder:
         imported, compiled = Path(folder, "model.mlir"), Path(folder, "model.vmfb")

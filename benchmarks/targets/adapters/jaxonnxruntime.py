@@ -16,6 +16,6 @@ def version() -> str:
     return metadata.version("jaxonnxruntime")
 
 
-def run(path: str, inputs: dict[str, Any], outputs: list[str]) -> list[Any]:
+def run(path: str, inputs: dict[str, Any], outputs: list[str], stage: Any) -> list[Any]:
     """Run a model."""
     return list(backend.run_model(onnx.load(path), list(inputs.values())))

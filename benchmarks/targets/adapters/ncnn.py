@@ -24,7 +24,7 @@ def version() -> str:
     return metadata.version("ncnn")
 
 
-def run(path: str, inputs: dict[str, Any], outputs: list[str]) -> list[Any]:
+def run(path: str, inputs: dict[str, Any], outputs: list[str], stage: Any) -> list[Any]:
     """Run a model."""
     if any(str(array.dtype) not in _KINDS for array in inputs.values()):
         raise RuntimeError("pnnx has no name for this element type")
@@ -35,7 +35,7 @@ def run(path: str, inputs: dict[str, Any], outputs: list[str]) -> list[Any]:
         if not Path(folder, "m.ncnn.param").exists():
             raise (SystemError if done.returncode < 0 else RuntimeError)(f"pnnx wrote no file ({done.returncode})")
         if any(array.dtype != np.float32 for array in inputs.values()):
-            raise RuntimeError("harness: the extractor of ncnn takes float32 only")
+            raise BufferError("the extractor of ncnn takes float32 only")
         return _extracted(folder, inputs, outputs)
 
 

@@ -17,7 +17,7 @@ def version() -> str:
     return metadata.version("onnx2tf")
 
 
-def run(path: str, inputs: dict[str, Any], outputs: list[str]) -> list[Any]:
+def run(path: str, inputs: dict[str, Any], outputs: list[str], stage: Any) -> list[Any]:
     """Run a model; the interpreter lists the outputs in an order of its own, and their names end in their numbers."""
     with tempfile.TemporaryDirectory() as folder:
         copy = shutil.copy(path, Path(folder, "model.onnx"))
@@ -29,7 +29,7 @@ def run(path: str, inputs: dict[str, Any], outputs: list[str]) -> list[Any]:
                 non_verbose=True,
             )
         except ConnectionError as error:
-            raise RuntimeError("harness: onnx2tf looks for images on the network") from error
+            raise BufferError("onnx2tf looks for images on the network") from error
         interpreter = tensorflow.lite.Interpreter(str(next(Path(folder, "converted").glob("*float32.tflite"))))
         details = interpreter.get_input_details()
         for detail, array in zip(details, inputs.values(), strict=True):

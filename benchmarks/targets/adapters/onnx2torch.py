@@ -16,7 +16,7 @@ def version() -> str:
     return metadata.version("onnx2torch")
 
 
-def run(path: str, inputs: dict[str, Any], outputs: list[str]) -> list[Any]:
+def run(path: str, inputs: dict[str, Any], outputs: list[str], stage: Any) -> list[Any]:
     """Run a model."""
     with torch.no_grad():
         found = onnx2torch.convert(path)(*(torch.from_numpy(array) for array in inputs.values()))

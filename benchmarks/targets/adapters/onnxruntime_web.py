@@ -20,10 +20,10 @@ def version() -> str:
     return str(json.loads((_MODULES / "onnxruntime-web" / "package.json").read_text())["version"])
 
 
-def run(path: str, inputs: dict[str, Any], outputs: list[str]) -> list[Any]:
+def run(path: str, inputs: dict[str, Any], outputs: list[str], stage: Any) -> list[Any]:
     """Run a model."""
     if any(_kind(array) not in _KINDS for array in inputs.values()):
-        raise RuntimeError("harness: this adapter does not give this element type to JavaScript")
+        raise BufferError("this adapter does not give this element type to JavaScript")
     given = {name: [_kind(each), list(each.shape), [str(x) for x in each.ravel()]] for name, each in inputs.items()}
     text = json.dumps({"model": path, "inputs": given, "outputs": outputs})
     environment = {**os.environ, "NODE_PATH": str(_MODULES)}

@@ -15,7 +15,7 @@ def version() -> str:
     return metadata.version("rknn-toolkit2")
 
 
-def run(path: str, inputs: dict[str, Any], outputs: list[str]) -> list[Any]:
+def run(path: str, inputs: dict[str, Any], outputs: list[str], stage: Any) -> list[Any]:
     """Run a model; dynamic dimensions get the sizes of the inputs."""
     toolkit = RKNN(verbose=False)
     toolkit.config(target_platform="rk3588")

@@ -19,10 +19,10 @@ def version() -> str:
     return metadata.version("tinygrad")
 
 
-def run(path: str, inputs: dict[str, Any], outputs: list[str]) -> list[Any]:
+def run(path: str, inputs: dict[str, Any], outputs: list[str], stage: Any) -> list[Any]:
     """Run a model."""
     try:
         found = OnnxRunner(path)({name: Tensor(array) for name, array in inputs.items()})
         return [found[name].numpy() if hasattr(found[name], "numpy") else found[name] for name in outputs]
     except FileNotFoundError as error:
-        raise RuntimeError(f"harness: there is no compiler on this machine ({error})") from error
+        raise BufferError(f"there is no compiler on this machine ({error})") from error
