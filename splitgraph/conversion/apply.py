@@ -9,6 +9,7 @@ from typing import Any
 from splitgraph.conversion.declared_shapes import (
     Belief,
     correct_shapes,
+    declare_results_of_scans,
     dimensions_of_inputs,
     told_correction,
     with_corrections,
@@ -52,6 +53,8 @@ def apply_plan(plan: Plan, model: ModelProto, *, owned: bool = False) -> Rewrite
         copy.CopyFrom(model)
     version = model.ir_version if plan.opset is None else max(model.ir_version, minimum_ir_version(plan.opset))
     correct = _Corrections(plan, model)
+    if plan.opset is not None:
+        correct.declare_results_of_scans(copy, plan.opset)
     # Inner graphs first: editing a graph's list of nodes copies them, with what they contain.
     for path in sorted(plan.edits, key=len, reverse=True):
         graph = graph_at(copy, path)
@@ -86,6 +89,11 @@ class _Corrections:
         inputs = dimensions_of_inputs(model)
         self._belief = Belief(inputs, names=True, unknown=bool(plan.known and plan.known.misdeclared))
         self._corrected = dict[str, Diagnostic | None]()
+
+    def declare_results_of_scans(self, model: ModelProto, opset: int) -> None:
+        """Declare what bodies of Scan give, if the model goes to another opset. model: not edited yet."""
+        if self._walked is not None and self._walked.opset.get("") != opset:
+            declare_results_of_scans(model, self._walked, self._belief)
 
     def shapes(self, graph: Any, path: GraphPath, rewritten: Mapping[str, str]) -> None:
         """Correct the declared shapes in a graph. rewritten: as `_outputs_of_others` returns it."""

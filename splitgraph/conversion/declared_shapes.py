@@ -14,7 +14,7 @@ from splitgraph.dim import Dim, DimLike, marks_unknown, symbols_of
 from splitgraph.findings.diagnostics import Diagnostic, abridged, diagnostic
 from splitgraph.inference import Walked, walk_model
 from splitgraph.model.onnx_proto import GraphProto, ModelProto, TensorShapeProto, ValueInfoProto
-from splitgraph.model.scopes import scopes
+from splitgraph.model.scopes import graph_at, scopes
 from splitgraph.model.value_type import UNKNOWN, ValueType
 from splitgraph.model.values import value_type, write_dim
 from splitgraph.options import Leeway
@@ -63,10 +63,7 @@ def _correct(declared: Any, inferred: Sequence[DimLike | None] | None, belief: B
         return not belief.unknown
     if len(inferred) != len(declared.shape.dim):
         declared.ClearField("shape")
-        # A scalar has a shape without dimensions.
-        declared.shape.SetInParent()
-        for dim in inferred:
-            write_dim(dim if belief.is_told(dim) else None, declared.shape.dim.add())
+        _declare(declared, inferred, belief)
         return True
     wrong = [pair for pair in zip(declared.shape.dim, inferred, strict=True) if not _holds(*pair, belief)]
     for entry, dim in wrong:
@@ -82,6 +79,26 @@ def _holds(entry: TensorShapeProto.Dimension, inferred: DimLike | None, belief: 
     if entry.HasField("dim_value"):
         return entry.dim_value < 0 or entry.dim_value == inferred
     return belief.names or marks_unknown(entry.dim_param) or entry.dim_param == str(inferred)
+
+
+def declare_results_of_scans(model: ModelProto, walked: Walked, belief: Belief) -> None:
+    """Declare the shapes of what bodies of Scan give, where the model declares none: onnxruntime runs no Scan without,
+    and infers none of some older versions of operators, such as LessOrEqual-12. walked: the inference of the model.
+    """
+    for path, detail in walked.graphs.items():
+        if path[-2:-1] != ("body",) or graph_at(model, path[:-3]).node[path[-3]].op_type != "Scan":
+            continue
+        for value in graph_at(model, path).output:
+            shape, declared = detail.types.get(value.name, UNKNOWN).shape, value.type.tensor_type
+            if shape is not None and value.type.HasField("tensor_type") and not declared.HasField("shape"):
+                _declare(declared, shape, belief)
+
+
+def _declare(declared: Any, shape: Sequence[DimLike | None], belief: Belief) -> None:
+    # A scalar has a shape without dimensions.
+    declared.shape.SetInParent()
+    for dim in shape:
+        write_dim(dim if belief.is_told(dim) else None, declared.shape.dim.add())
 
 
 def dimensions_of_inputs(model: ModelProto) -> frozenset[str]:

@@ -109,3 +109,38 @@ def run(made: onnx.ModelProto, given: dict[str, np.ndarray]) -> list[np.ndarray]
     options.intra_op_num_threads = 1
     found: list[np.ndarray] = onnxruntime.InferenceSession(made.SerializeToString(), options).run(None, given)
     return found
+
+
+def scanned(first: str, second: str) -> onnx.ModelProto:
+    """Running sums, and where they are no larger than what comes next. first, second: the shapes that the body says."""
+    body = f"b (float[3] s, float[3] e) => (float{first} t, bool{second} o) {{ t = Add (s, e) o = LessOrEqual (t, e) }}"
+    made = onnx.parser.parse_model(f"""<ir_version: 11, opset_import: ["": 23]>
+        g (float[5, 3] x, float[3] s) => (float[3] sums, bool[5, 3] y)
+        {{ sums, y = Scan<num_scan_inputs = 1, body = {body}>(s, x) }}""")
+    for value in _body(made).output:
+        if not value.type.tensor_type.shape.dim:
+            value.type.tensor_type.ClearField("shape")
+    return made
+
+
+def _body(model: onnx.ModelProto) -> onnx.GraphProto:
+    return next(attribute.g for attribute in model.graph.node[0].attribute if attribute.name == "body")
+
+
+@pytest.mark.parametrize(
+    ("declared", "expected"),
+    [(("[]", "[]"), (3, 3)), (("[]", "[c]"), (3, "c")), (("[a]", "[c]"), ("a", "c"))],
+)
+def test_what_a_scan_gives_is_declared(declared: tuple[str, str], expected: tuple[int | str, ...]) -> None:
+    """Below opset 16, onnxruntime infers no shape of a LessOrEqual, and runs no Scan without."""
+    model = scanned(*declared)
+    after = splitgraph.convert(model, opset=13, verify=True)
+    shapes = [value.type.tensor_type.shape.dim for value in _body(after.model).output]
+    assert tuple(dim.dim_param or dim.dim_value for (dim,) in shapes) == expected
+    assert after.verification is not None
+    assert (after.verification.verdict, after.verification.engine) == ("equal", "onnxruntime")
+
+
+def test_a_model_that_stays_at_its_opset_declares_what_it_did() -> None:
+    model = scanned("[]", "[]")
+    assert splitgraph.convert(model, opset=23).model == model
