@@ -86,6 +86,10 @@ def test_a_runtime_that_is_not_installed(run: Run, model: str, folder: Path, mon
     assert code == 3
     advice = "which is not installed here: pip install opencv-python-headless, or --runtime-python PATH"
     assert f"not run in OpenCV, {advice}" in " ".join(out.split())
+    # The version that was asked for is the one to install.
+    out = run("check", model, "--target", "opencv@4.10", "--run", *missing)[1]
+    advice = advice.replace("headless", "headless==4.10.*")
+    assert f"not run in OpenCV 4.10, {advice}" in " ".join(out.split())
     code, out, _ = run("check", model, "--target", "opencv", "--run", "--json", *missing)
     document = json.loads(out)
     assert (code, wrong(document, "check")) == (3, [])

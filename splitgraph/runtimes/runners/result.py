@@ -111,18 +111,19 @@ def _shortened(text: str) -> str:
 
 
 def not_installed(kind: Kind, python: str, said: str, *, version: str = "", found: str = "") -> RuntimeRun:
-    """Return the result for a Python that does not have the runtime. said: what it said. version: that is wanted, if
-    there is another one. found: that one.
+    """Return the result for a Python that does not have the runtime. said: what it said. version: that is wanted, ""
+    for any. found: the one that is there.
     """
-    other = f", or {_PYTHON}"
+    package = kind.packages.partition(" ")[0]
+    install = kind.install.replace(package, f"{package}=={version}.*") if version else kind.install
+    other = f"{install}, or {_PYTHON}"
     if found:
-        package = kind.packages.partition(" ")[0]
-        text = f"which is not installed here ({found} is): pip install {package}=={version}.*{other}"
+        text = f"which is not installed here ({found} is): {other}"
     # A package that is there and does not start says something else.
     elif "No module named" in said:
-        text = f"which is not installed here: {kind.install}{other}"
+        text = f"which is not installed here: {other}"
     else:
-        text = f"which does not start here ({said}): {kind.install}{other}"
+        text = f"which does not start here ({said}): {other}"
     title = f"{kind.title} {version}" if version else kind.title
     return RuntimeRun(kind.name, title, None, python, "not-installed", said=text)
 

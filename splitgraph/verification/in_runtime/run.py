@@ -133,7 +133,7 @@ def host_of(
     try:
         runner = runner_of(kind, python)
     except (MissingRuntimeError, OSError) as error:
-        yield not_installed(kind, python, str(error))
+        yield not_installed(kind, python, str(error), version=version)
         return
     with runner, temporary_folder() as place:
         if not f"{runner.version}.".startswith(f"{version}." if version else ""):
