@@ -23,6 +23,8 @@ from case_graph import CaseGraph
 from cases import write_case
 from chains import OLDEST, fully_measured, known_versions
 from factor_recipes import SHAPES, Recipe
+from factor_recipes_of_elements import ELEMENTS
+from factor_recipes_of_graphs import GRAPHS
 from factor_recipes_of_layers import LAYERS
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
@@ -34,7 +36,7 @@ from splitgraph.runtimes.check import examine  # noqa: E402
 from splitgraph.runtimes.node_traits import Kind  # noqa: E402
 
 Array = np.ndarray[Any, Any]
-RECIPES = [*SHAPES, *LAYERS]
+RECIPES = [*SHAPES, *ELEMENTS, *LAYERS, *GRAPHS]
 SUBJECT = "subject"
 # The change of data that is computed from constants; in these families of cases.
 FOLDED: Mapping[str, Any] = {"data": "folded"}
