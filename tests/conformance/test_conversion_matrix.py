@@ -121,6 +121,11 @@ def test_attribute_lengths_come_back_as_they_were(target: int, scope: str) -> No
     back = splitgraph.downgrade(convert(model, 11, target).model, 11, ir_version="keep").model
     assert back.ir_version >= model.ir_version
     back.ir_version = model.ir_version
+    # What a body of Scan gives is declared on the way, which onnxruntime needs.
+    for scan in (node for node in back.graph.node if node.op_type == "Scan"):
+        for value in scan.attribute[0].g.output:
+            assert value.type.tensor_type.HasField("shape")
+            value.type.tensor_type.ClearField("shape")
     assert back == model
 
 
