@@ -40,6 +40,18 @@ _FIRST_FAITHFUL_VERSION: Mapping[str, int] = {
 }
 
 
+# Inputs that are one number, which engines take alone and as a list of one element. The evaluator takes one of the two.
+_TAKES_NUMBER: Mapping[str, Sequence[int]] = {
+    **dict.fromkeys(("BlackmanWindow", "HammingWindow", "HannWindow"), (0,)),
+    **dict.fromkeys(("CumSum", "OneHot", "SequenceAt", "SequenceErase"), (1,)),
+    "DFT": (1, 2),
+    "MelWeightMatrix": (0, 1, 2, 3, 4),
+    "STFT": (1, 3),
+    "SequenceInsert": (2,),
+}
+_TAKES_LIST: Mapping[str, Sequence[int]] = {"NonMaxSuppression": (2, 3, 4)}
+
+
 # Runs a version of an operator: its inputs and attributes, None for an absent one, and how many outputs it has.
 _RunVersion = Callable[[str, int, Sequence[Array | None], Mapping[str, Any], int], tuple[Any, ...]]
 
@@ -100,7 +112,7 @@ class _Evaluator(ReferenceEvaluator):
             raise UnsupportedError(f"onnx's reference evaluator ignores {lost} of {node.op_type}")
         theirs = super()._load_impl(plain, input_types)
         _check_attributes(plain, theirs)
-        return theirs
+        return _with_single_numbers(theirs, node.op_type)
 
     def _own_implementation(self, node: onnx.NodeProto) -> type[OpRun] | None:
         opset = self.opsets.get("")
@@ -124,6 +136,22 @@ class _Evaluator(ReferenceEvaluator):
             # The evaluator of onnx might run it with the meaning of another version.
             raise UnsupportedError(f"splitgraph has no kernel for {node.op_type}-{since_version}")
         return implementation(node.op_type, since_version)
+
+
+def _with_single_numbers(theirs: Any, op_type: str) -> Any:
+    """Return an implementation that takes one number alone and as a list."""
+    places, shape = (_TAKES_NUMBER[op_type], ()) if op_type in _TAKES_NUMBER else (_TAKES_LIST.get(op_type, ()), (1,))
+    if not places or not isinstance(theirs, type):
+        return theirs
+
+    def run_with_numbers(self: Any, *inputs: Any, **attributes: Any) -> Any:
+        given = [
+            np.reshape(value, shape) if place in places and np.size(value) == 1 and value is not None else value
+            for place, value in enumerate(inputs)
+        ]
+        return theirs._run(self, *given, **attributes)  # type: ignore[attr-defined]  # a class of onnx
+
+    return type(theirs.__name__, (theirs,), {"_run": run_with_numbers})
 
 
 def _check_attributes(node: onnx.NodeProto, theirs: Any) -> None:

@@ -1,7 +1,7 @@
 """Run versions of operators that onnx's evaluator lacks, or would run with the meaning of a later one.
 
 They are the versions that conversions read and write: binary operators that broadcast by an attribute, inputs that were
-attributes, Scatter, DequantizeLinear before its blocks, and Clip, LogSoftmax and LpNormalization, which it computes
+attributes, Scatter, DequantizeLinear before its blocks, and Clip, LogSoftmax, LpNormalization and Pow, which it computes
 wrongly. Each is written from the text of its version.
 
 Decisions where the specification leaves something open:
@@ -62,6 +62,13 @@ def _binary(op_type: str, inputs: _Inputs, given: _Attributes) -> Array:
     if result.shape != one.shape:
         raise KernelError(f"{op_type} broadcasts its second input only: {other.shape} does not fit into {one.shape}")
     return result if result.dtype == bool else result.astype(one.dtype)
+
+
+def _pow(_: str, inputs: _Inputs, __: _Attributes) -> Array:
+    """Pow since version 7. NumPy takes the root for one exponent of 0.5, which is NaN for -infinity."""
+    base, exponent = _required(inputs, 2)
+    base, exponent = (np.array(each) for each in np.broadcast_arrays(base, exponent))
+    return np.asarray(np.power(base, exponent)).astype(base.dtype)
 
 
 def _gemm(_: str, inputs: _Inputs, given: _Attributes) -> Array:
@@ -196,6 +203,7 @@ _Kernel = Callable[[str, _Inputs, _Attributes], Array]
 _KERNELS: Mapping[tuple[str, int], _Kernel] = {
     **{(op_type, version): _binary for op_type in ("Add", "Sub", "Mul", "Div") for version in (1, 6)},
     **{(op_type, 1): _binary for op_type in ("Pow", "And", "Or", "Xor", "Equal", "Greater", "Less")},
+    **{("Pow", version): _pow for version in (7, 12, 13, 15)},
     **{("Gemm", version): _gemm for version in (1, 6)},
     **{("PRelu", version): _prelu_of_channels for version in (1, 6)},
     **{("PRelu", version): _prelu for version in (7, 9, 16)},

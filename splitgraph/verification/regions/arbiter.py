@@ -23,7 +23,7 @@ from splitgraph.verification.comparison import Comparison, OutOfTimeError, diffe
 from splitgraph.verification.engines.engine_process import Attempt, Suspect, workplace
 from splitgraph.verification.engines.error_texts import is_late
 from splitgraph.verification.models.model_files import elements_of, scoped_nodes, weights_of
-from splitgraph.verification.regions.draw import ORDINARY, PLAIN
+from splitgraph.verification.regions.draw import PLAIN, may_overflow
 from splitgraph.verification.regions.lost_digits import Loss, lost_digits
 from splitgraph.verification.values import Array, Value, tensors_of
 
@@ -166,8 +166,8 @@ class Arbiter:
         return bool(differing_signs(before, after, self.signed))
 
     def _comparison(self, suspect: Suspect) -> Comparison:
-        is_exact, may_overflow = self.is_exact or self.rtol == 0, suspect.kind not in ORDINARY
-        return Comparison(self.rtol, self.atol, is_local=True, is_exact=is_exact, may_overflow=may_overflow)
+        is_exact, overflows = self.is_exact or self.rtol == 0, may_overflow(suspect.kind, self.atol)
+        return Comparison(self.rtol, self.atol, is_local=True, is_exact=is_exact, may_overflow=overflows)
 
     def _run(
         self, models: Sequence[onnx.ModelProto], folders: Sequence[Path | None], inputs: Mapping[str, Value]

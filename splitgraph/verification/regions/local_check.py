@@ -24,7 +24,7 @@ from splitgraph.verification.comparison import Comparison, differing_signs, elem
 from splitgraph.verification.engines.engine import Loaded, normalise
 from splitgraph.verification.engines.error_texts import is_unsupported, reason_of
 from splitgraph.verification.regions.cut import input_name
-from splitgraph.verification.regions.draw import ORDINARY, Drawn, Models, draw
+from splitgraph.verification.regions.draw import Drawn, Kind, Models, draw, may_overflow
 from splitgraph.verification.regions.jumps import at_jumps
 from splitgraph.verification.values import UnsupportedError, Value, is_same, tensors_of, write_values
 
@@ -314,10 +314,11 @@ class Regions:
                 _keep_suspect(run, ("normal", case), reason, (inputs, before, after), files)
                 return
 
-    def _comparison(self, kind: RegionKind, drawn: str) -> Comparison:
+    def _comparison(self, kind: RegionKind, drawn: Kind) -> Comparison:
         """Return how the results of a kind of region are compared on values that were drawn in this way."""
-        tolerances, may_overflow = (self._document["rtol"], self._document["atol"]), drawn not in ORDINARY
-        return Comparison(*tolerances, is_local=True, is_exact=kind.is_exact, may_overflow=may_overflow)
+        rtol, atol = self._document["rtol"], self._document["atol"]
+        overflows = may_overflow(drawn, atol)
+        return Comparison(rtol, atol, is_local=True, is_exact=kind.is_exact, may_overflow=overflows)
 
     def _keep_base(self, kind: int, inputs: Mapping[str, Value]) -> None:
         size = sum(array.nbytes for value in inputs.values() for array in tensors_of(value))

@@ -378,3 +378,44 @@ def test_batch_normalization_takes_the_statistics_that_are_given(version: int, s
 def test_batch_normalization_that_trains_is_refused(model: onnx.ModelProto) -> None:
     with pytest.raises(UnsupportedError, match="training mode"):
         run(model, x=np.ones((3, 2), np.float32), scale=SCALE, bias=BIAS, mean=MEAN, var=VARIANCE)
+
+
+EIGHT = np.arange(8, dtype=np.float32).reshape(1, 8, 1)
+# An operator, its opset, its attributes, its inputs, and which of them are one number.
+ONE_NUMBER: dict[str, tuple[str, int, dict[str, Any], list[Any], set[int]]] = {
+    "OneHot": ("OneHot", 11, {}, [np.int64([0, -1]), np.int64(4), np.float32([0, 1])], {1}),
+    "CumSum": ("CumSum", 14, {}, [FOUR, np.int64(1)], {1}),
+    "HannWindow": ("HannWindow", 17, {}, [np.int64(5)], {0}),
+    "DFT": ("DFT", 20, {}, [EIGHT, np.int64(6), np.int64(1)], {1, 2}),
+    "DFT-17": ("DFT", 17, {"axis": 1}, [EIGHT, np.int64(6)], {1}),
+    "STFT": ("STFT", 17, {}, [EIGHT, np.int64(2), None, np.int64(4)], {1, 3}),
+    "NonMaxSuppression": (
+        "NonMaxSuppression",
+        11,
+        {},
+        [
+            np.float32([[[0, 0, 1, 1], [0, 0, 2, 1], [2, 2, 3, 3]]]),
+            np.float32([[[0.9, 0.8, 0.7]]]),
+            np.int64(2),
+            np.float32(0.5),
+            np.float32(0.1),
+        ],
+        {2, 3, 4},
+    ),
+    "TopK": ("TopK", 11, {}, [FOUR, np.int64([2])], set()),
+}
+
+
+@pytest.mark.parametrize("case", ONE_NUMBER.values(), ids=ONE_NUMBER)
+def test_a_number_may_be_a_list_of_one(case: tuple[str, int, dict[str, Any], list[Any], set[int]]) -> None:
+    op_type, opset, attributes, inputs, numbers = case
+    names = ["" if held is None else f"i{place}" for place, held in enumerate(inputs)]
+    results = []
+    for shape in ((), (1,)):
+        held = [np.reshape(each, shape) if place in numbers else each for place, each in enumerate(inputs)]
+        types = [value(name, np.shape(each)) for name, each in zip(names, held, strict=True) if name]
+        outputs = ["y", "z"] if op_type == "TopK" else ["y"]
+        model = model_of([node(op_type, names, outputs, **attributes)], types, outputs, opset=opset)
+        results.append(run(model, **{name: each for name, each in zip(names, held, strict=True) if name})[0])
+    assert np.array_equal(*results)
+    assert results[0].size

@@ -36,6 +36,9 @@ CASES: dict[str, tuple[str, int, list[Any], dict[str, Any], Any]] = {
     "Add of equal shapes": ("Add", 1, [DATA, DATA], {}, DATA * 2),
     "Div of integers": ("Div", 6, [I32([-7, 7]), I32([2, 2])], {}, I32([-3, 3])),
     "Pow": ("Pow", 1, [DATA, F(2)], {"broadcast": 1}, DATA**2),
+    "Pow of an infinity": ("Pow", 13, [F([-np.inf, 4, -0.0]), F(0.5)], {}, F([np.inf, 2, 0])),
+    "Pow with exponents of another type": ("Pow", 12, [F([[2], [3]]), I64([1, 2])], {}, F([[2, 4], [3, 9]])),
+    "Pow of integers": ("Pow", 15, [I32([-2, 3]), F(3)], {}, I32([-8, 27])),
     "Less at the first axis": ("Less", 1, [DATA, F([0, 5])], {"broadcast": 1, "axis": 0}, F([[[0]], [[5]]]) > DATA),
     "And": ("And", 1, [DATA > 0, ROW > 2], {"broadcast": 1}, (DATA > 0) & (ROW > 2)),
     "Gemm": (

@@ -66,6 +66,21 @@ DIFFERENT = {
     "infinity less itself": Pair(
         LINE, "y = Add(x, inf)", "a = Add(x, inf) y = Sub(a, inf)", constants={"inf": F(np.inf)}
     ),
+    # The root of a negative infinity is NaN, and its power is infinite.
+    "a root and a power": Pair(LINE, "y = Sqrt(x)", "y = Pow(x, c)", constants={"c": F(0.5)}),
+    "a root and a list of powers": Pair(THREE, "y = Sqrt(x)", "y = Pow(x, c)", constants={"c": F([0.5] * 3)}),
+    "a product with a root, and a power": Pair(
+        LINE, "r = Sqrt(x) y = Mul(r, x)", "y = Pow(x, c)", constants={"c": F(1.5)}
+    ),
+    "a difference of logarithms": Pair(
+        "float[N] x, float[N] w => float[N] y", "q = Div(x, w) y = Log(q)", "a = Log(x) b = Log(w) y = Sub(a, b)"
+    ),
+    "a sum of powers, shifted": Pair(
+        THREE,
+        "y = ReduceLogSumExp(x, axes)",
+        "m = ReduceMax(x, axes) d = Sub(x, m) e = Exp(d) s = ReduceSum(e, axes) l = Log(s) y = Add(l, m)",
+        constants={"axes": np.int64([1])},
+    ),
     "a mask that multiplies, and one that is added": Pair(
         "float[N] x, bool[N] k => float[N] y",
         "y = Where(k, x, low)",
@@ -119,6 +134,10 @@ EQUAL = {
     "integers that wrap": Pair("int32[N] x => int32[N] y", "y = Add(x, x)", "z = Identity(x) y = Add(z, x)"),
     "an overflow in another order": Pair(
         THREE, "a = Mul(x, c) y = Mul(a, c)", "a = Mul(c, x) y = Mul(c, a)", constants=SAME
+    ),
+    "a square root of a square": Pair(LINE, "y = Abs(x)", "s = Mul(x, x) y = Sqrt(s)"),
+    "a product that overflows in another order": Pair(
+        "float16[N] x, float16[N] v => float16[N] y", "a = Mul(x, v) y = Sub(a, v)", "b = Mul(v, x) y = Sub(b, v)"
     ),
     "a sum that overflows in another order": Pair(
         "float16[N] x, float16[N] v => float16[N] y", "a = Add(x, v) y = Sub(a, v)", "a = Sub(x, v) y = Add(a, v)"
