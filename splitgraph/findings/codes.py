@@ -438,8 +438,8 @@ _code(
     "integers that stay at all sizes",
     "An output of integers is a constant, as a number of boxes is that an exporter has counted. It is no old size, and "
     "reshape leaves it as it is.",
-    "If it follows from a size, say how: reshape --follow OUTPUT[ENTRY]=DIMENSION; or say that it stays: reshape --keep "
-    "OUTPUT[ENTRY] (Python: follow, keep).",
+    "If it follows from a size, say how: reshape --follow OUTPUT[ENTRY]=DIMENSION; or say that it stays: reshape "
+    "--keep OUTPUT[ENTRY] (Python: follow, keep).",
 )
 
 # 5xx: verification ----------------------------------------------------------------------------------------------

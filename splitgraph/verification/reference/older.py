@@ -1,8 +1,8 @@
 """Run versions of operators that onnx's evaluator lacks, or would run with the meaning of a later one.
 
 They are the versions that conversions read and write: binary operators that broadcast by an attribute, inputs that were
-attributes, Scatter, DequantizeLinear before its blocks, and Clip, LogSoftmax, LpNormalization and Pow, which it computes
-wrongly. Each is written from the text of its version.
+attributes, Scatter, DequantizeLinear before its blocks, and Clip, LogSoftmax, LpNormalization and Pow, which it
+computes wrongly. Each is written from the text of its version.
 
 Decisions where the specification leaves something open:
 

@@ -66,7 +66,8 @@ class Opinion(NamedTuple):
 class Arbiter:
     """Judges suspects. engine: that computed them.
     signed: the outputs in which 0.0 and -0.0 are not the same. is_exact: the same nodes read other constants, so that
-    no difference is rounding. has_same_kernels: the engine runs both sides with the same kernels.
+    no difference is rounding. has_same_kernels: the engine runs both sides with the same kernels. regroups: the sides
+    may put sums together in other ways.
     """
 
     engine: str
@@ -76,6 +77,7 @@ class Arbiter:
     signed: Sequence[int] = ()
     is_exact: bool = False
     has_same_kernels: bool = False
+    regroups: bool = False
 
     def judge(self, models: Sequence[onnx.ModelProto], folders: Sequence[Path | None], suspect: Suspect) -> Opinion:
         """Return what differs. models: the region before and after."""
@@ -166,7 +168,8 @@ class Arbiter:
         return bool(differing_signs(before, after, self.signed))
 
     def _comparison(self, suspect: Suspect) -> Comparison:
-        is_exact, overflows = self.is_exact or self.rtol == 0, may_overflow(suspect.kind, self.atol)
+        is_exact = self.is_exact or self.rtol == 0
+        overflows = may_overflow(suspect.kind, self.atol, regroups=self.regroups)
         return Comparison(self.rtol, self.atol, is_local=True, is_exact=is_exact, may_overflow=overflows)
 
     def _run(

@@ -34,6 +34,7 @@ from splitgraph.verification.regions.cut import (
     has_same_kernels,
     has_same_operators,
     have_other_constants,
+    regroups_sums,
 )
 from splitgraph.verification.regions.draw import PLAIN, is_fully_drawn
 from splitgraph.verification.regions.find import FoundRegion, ModelRegions
@@ -145,7 +146,8 @@ class LocalCheck:
             and has_same_operators(*models)
             and have_other_constants(models, self._pair, self._tolerances[0])
         )
-        return CheckedKind(models, files, fixed, signed, ranges, is_exact, has_same_kernels(*models))
+        regroups = regroups_sums(*models)
+        return CheckedKind(models, files, fixed, signed, ranges, is_exact, has_same_kernels(*models), regroups)
 
     # Inside of bodies --------------------------------------------------------------------------------------------
 
@@ -225,6 +227,7 @@ class LocalCheck:
                 "ranges": list(kind.ranges),
                 "signed": list(kind.signed),
                 "exact": kind.is_exact or self._is_strict,
+                "regroups": kind.regroups,
                 "jumps": self._has_jumps,
                 "asked": [
                     {
@@ -415,7 +418,8 @@ class LocalCheck:
 
     def _judged(self, engine: str, deadline: float, kind: CheckedKind, suspect: Suspect) -> Opinion:
         tolerances = (0.0, 0.0) if self._is_strict else self._tolerances
-        arbiter = Arbiter(engine, *tolerances, deadline, kind.signed, kind.is_exact, kind.has_same_kernels)
+        traits = kind.is_exact, kind.has_same_kernels, kind.regroups
+        arbiter = Arbiter(engine, *tolerances, deadline, kind.signed, *traits)
         opinion = arbiter.judge(kind.models, [compared.folder for compared in self._pair], suspect)
         if suspect.kind == "captured" or self._tolerances[1] < ATOL_WRITTEN_OUT:
             return opinion

@@ -12,12 +12,22 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import numpy as np
 import onnx
 
+from splitgraph.inference.rules.onnx.elementwise import ARITHMETIC, LOGIC, SAME_TYPE, UNARY, VARIADIC
 from splitgraph.model.schemas import version_at
 from splitgraph.model.scopes import FunctionKey, called_function, function_key, plain_domain, subgraphs
 from splitgraph.verification.models.model_files import elements_of, nodes_within, scoped_nodes
 from splitgraph.verification.models.model_pair import ComparedModel
 from splitgraph.verification.regions.find import FoundRegion
 from splitgraph.verification.regions.sides import ModelSide
+
+# Operators of which each element of the result is computed of one element of each input, or is one.
+_ELEMENTWISE = frozenset({*ARITHMETIC, *LOGIC, *VARIADIC, *UNARY, *SAME_TYPE})
+_ELEMENTWISE |= {"Cast", "CastLike", "Clip", "Constant", "IsInf", "IsNaN", "Mod", "PRelu", "Pow", "Relu", "Where"}
+_ELEMENTWISE |= {"Concat", "ConstantOfShape", "Expand", "Flatten", "Gather", "GatherElements", "GatherND", "Identity"}
+_ELEMENTWISE |= {"Reshape", "Shape", "Size", "Slice", "Split", "Squeeze", "Tile", "Transpose", "Unsqueeze"}
+_ADDING = frozenset({"Add", "Mean", "Sub", "Sum"})
+# Functions that have a value at infinity, or none, whatever is added first.
+_NAN_OF_INFINITY = frozenset({"Exp", "Log", "LogSoftmax", "Pow", "ReduceLogSum", "ReduceLogSumExp", "Sqrt"})
 
 
 def input_name(position: int) -> str:
@@ -147,6 +157,18 @@ def has_same_kernels(before: onnx.ModelProto, after: onnx.ModelProto) -> bool:
     versions, wherever in the models they are. How often each is there does not matter, nor does Identity.
     """
     return _kernels(before) == _kernels(after)
+
+
+def regroups_sums(before: onnx.ModelProto, after: onnx.ModelProto) -> bool:
+    """Return True if the models of a region may put sums together in other ways. Then infinite terms meet others of the
+    other sign in one model alone: two products of matrices are infinite where one is NaN. A function that is NaN where
+    another one is infinite is not explained by that.
+    """
+    operators = [[node.op_type for node, _ in scoped_nodes(model)] for model in (before, after)]
+    used = {op_type for own in operators for op_type in own}
+    if used & _NAN_OF_INFINITY:
+        return False
+    return bool(used - _ELEMENTWISE) or any(sum(op_type in _ADDING for op_type in own) > 1 for own in operators)
 
 
 def _kernels(model: onnx.ModelProto) -> set[tuple[str, str, int]]:

@@ -9,7 +9,7 @@
 - mixed: few numbers, special ones among them, in all combinations: for two inputs that meet, and for ties.
 - counts: numbers of iterations.
 - normal: ordinary numbers, several times: for weights that the values of the model do not show.
-- rows: each row of a table, those that differ first.
+- rows: each row of a table, those that differ first (see `rows`).
 
 The elements of larger constants are steps, too (see `limits`), and numbers at which values inside of the region meet
 limits (see `inner_limits`). Small steps are drawn beside large ones, and without
@@ -32,7 +32,6 @@ from typing import Any, Literal, NamedTuple, TypeGuard
 import numpy as np
 import onnx
 
-from splitgraph.model.tensor_data import byte_size
 from splitgraph.options import ATOL_WRITTEN_OUT
 from splitgraph.verification.models.dependence import extent_inputs, index_inputs, may_not_end, shape_inputs
 from splitgraph.verification.models.model_files import elements_of, is_default_domain, scoped_nodes
@@ -40,16 +39,16 @@ from splitgraph.verification.regions.constants import dense_tensor
 from splitgraph.verification.regions.inner_limits import at_inner_limits
 from splitgraph.verification.regions.limits import MULTIPLES, draw_limits
 from splitgraph.verification.regions.magnitudes import apart
+from splitgraph.verification.regions.rows import MOST_ROWS, TABLE_READERS, Models, draw_rows
 from splitgraph.verification.values import Array, Value
 
 Kind = Literal["captured", "normal", "steps", "ends", "gaps", "mixed", "rows", "counts", "jumps"]
 # Numbers of ordinary size, of which no sum overflows.
-ORDINARY: Collection[Kind] = ("captured", "normal", "rows", "counts")
+ORDINARY: Collection[str] = ("captured", "normal", "rows", "counts")
 # Numbers at which engines agree; others prove a difference only if the arbiter confirms it.
-PLAIN: Collection[Kind] = (*ORDINARY, "steps")
-# Numbers so large, or so small, that sums and products of them end in infinities or in 0. Of others none does: what is
-# infinite already stays that, or becomes NaN, whatever is added or multiplied first.
-_OVERFLOWING: Collection[Kind] = ("steps", "ends", "jumps")
+PLAIN: Collection[str] = (*ORDINARY, "steps")
+# Numbers so large, or so small, that sums and products of them end in infinities or in 0.
+_OVERFLOWING: Collection[str] = ("steps", "ends", "jumps")
 
 _STEPS = (0.0, -0.0, 0.5, -0.5, 1.5, -1.5, 2.5, -2.5, 3.5, 1.0, -1.0, 2.0, -2.0, 3.0, 0.25, 6.0)
 _ENDS_OF_HALVES = (65504.0, -65504.0, 300.0, -300.0, 2049.0, -2049.0, 1e-7, 1000.0)
@@ -61,10 +60,8 @@ _SPREAD = 15
 _MOST_CONSTANTS, _FEW = 24, 64
 # In how many cases at most the numbers of a kind are tried: more if all inputs have few elements. One of so many
 # elements is a gap.
-_MOST_CASES, _MOST_SMALL_CASES, _MOST_MIXED, _MOST_ROWS = 12, 64, 64, 48
+_MOST_CASES, _MOST_SMALL_CASES, _MOST_MIXED = 12, 64, 64
 _EACH = 4
-# So many rows of a table are read at once.
-_MOST_AT_ONCE = 2**16
 _NORMAL_CASES = 4
 _LARGE = 2**14
 _COUNTS = (0, 1, 2, 8, 20)
@@ -83,20 +80,9 @@ _QUANTIZING = frozenset({"DynamicQuantizeLinear", "QuantizeLinear"})
 # Operators of which the specification does not say what an infinity does: in a range that is quantized, or beside an
 # edge that is weighted with 0.
 _FINITE = frozenset({"DynamicQuantizeLinear", "RoiAlign"})
-# Operators that read a table at given positions.
-_READERS = ("Gather", "GatherElements", "GatherND")
-# Operators that write at given positions.
-_WRITERS = ("Scatter", "ScatterElements", "ScatterND")
-# Operators that pass small whole numbers on as they are.
-_PASSING = frozenset({"Cast", "Clip", "Floor", "Round", "Identity", "Reshape", "Squeeze", "Unsqueeze", "Relu", "Abs"})
-# A table with more bytes is not read to find the rows that differ.
-_LARGEST_TABLE = 2**28
 
 
 _ANY: Mapping[str, Sequence[float]] = {}
-
-# A region before and after, each with the folder of its external data.
-Models = tuple[tuple[onnx.ModelProto, Path], tuple[onnx.ModelProto, Path]]
 
 
 class Drawn(NamedTuple):
@@ -133,11 +119,12 @@ def _clipped(value: Value, least: float, most: float) -> Value:
     return np.clip(value, value.dtype.type(least), value.dtype.type(most))
 
 
-def may_overflow(kind: Kind, atol: float) -> bool:
+def may_overflow(kind: str, atol: float, *, regroups: bool) -> bool:
     """Return True if an infinity and NaN are no difference on numbers of a kind. So they are not on unusual numbers of
-    any kind where operators were written out, which the absolute tolerance tells: formulas meet NaN at other places.
+    any kind where sums were put together in another way, and where operators were written out, which the absolute
+    tolerance tells: formulas meet NaN at other places. regroups: see `regroups_sums`.
     """
-    return kind in _OVERFLOWING or (kind not in ORDINARY and atol >= ATOL_WRITTEN_OUT)
+    return kind in _OVERFLOWING or (kind not in ORDINARY and (regroups or atol >= ATOL_WRITTEN_OUT))
 
 
 def is_fully_drawn(models: Iterable[onnx.ModelProto]) -> bool:
@@ -147,8 +134,10 @@ def is_fully_drawn(models: Iterable[onnx.ModelProto]) -> bool:
 
 def _has_long_table(model: onnx.ModelProto) -> bool:
     dims = {tensor.name: tensor.dims for tensor in model.graph.initializer}
-    tables = (dims.get(n.input[0]) for n, _ in scoped_nodes(model) if n.op_type in _READERS and n.input[1] not in dims)
-    return any(table and max(table) > _MOST_ROWS for table in tables)
+    tables = (
+        dims.get(n.input[0]) for n, _ in scoped_nodes(model) if n.op_type in TABLE_READERS and n.input[1] not in dims
+    )
+    return any(table and max(table) > MOST_ROWS for table in tables)
 
 
 def _within(base: Value, drawn: Value) -> Value:
@@ -203,7 +192,7 @@ def _drawn(models: Models, base: Mapping[str, Value], fixed: Collection[str], se
     for values in _counts(before, base, numbers):
         yield Drawn("counts", dict(base) | values)
     indexed = {name: value for name, value in base.items() if name not in fixed}
-    for values in _rows(models, base, indexed):
+    for values in draw_rows(models, base, indexed):
         yield Drawn("rows", dict(base) | values)
     for values in draw_limits(models, base, free, rng):
         yield Drawn("steps", dict(base) | values)
@@ -447,90 +436,3 @@ def _elements(tensor: onnx.TensorProto, folder: Path) -> Array:
         return nothing
     array = elements_of(tensor, folder)
     return nothing if array.dtype.kind in "cb" else array
-
-
-# Tables ---------------------------------------------------------------------------------------------------------------
-
-
-def _rows(models: Models, base: Mapping[str, Value], indexed: Mapping[str, Value]) -> Iterator[dict[str, Value]]:
-    """Yield positions for the inputs that read a table: each of its rows, those that differ first."""
-    passed = {node.output[0]: node.input[0] for node in models[0][0].graph.node if node.op_type in _PASSING}
-    for node in models[0][0].graph.node:
-        if node.op_type not in _READERS or not is_default_domain(node.domain):
-            continue
-        name = node.input[1]
-        while name in passed:
-            name = passed[name]
-        values = indexed.get(name)
-        table = next((tensor for tensor in models[0][0].graph.initializer if tensor.name == node.input[0]), None)
-        data = base.get(node.input[0])
-        dims = list(np.shape(data)) if isinstance(data, np.ndarray) else [] if table is None else list(table.dims)
-        if isinstance(values, np.ndarray) and values.size and math.prod(dims):
-            different = _different_places(table, models, node)
-            yield from ({name: chosen} for chosen in _positions(node, dims, values, different))
-    for node in models[0][0].graph.node:
-        data, values = (base.get(name) for name in node.input[:2]) if node.op_type in _WRITERS else (None, None)
-        if isinstance(data, np.ndarray) and isinstance(values, np.ndarray) and node.input[1] in indexed:
-            yield from ({node.input[1]: chosen} for chosen in _written(node, data.shape, values))
-
-
-def _written(node: onnx.NodeProto, dims: Sequence[int], values: Array) -> Iterator[Array]:
-    """Yield positions at which a node writes: counted from both ends, and where it reduces, the same one again."""
-    given = {attribute.name: attribute for attribute in node.attribute}
-    is_reducing = "reduction" in given and given["reduction"].s != b"none"
-    if not values.size or not math.prod(dims):
-        return
-    if is_reducing:
-        yield from (np.full(values.shape, place).astype(values.dtype) for place in (0, -1))
-    axis = given["axis"].i if "axis" in given else 0
-    if node.op_type != "ScatterND" and values.ndim == len(dims) and -len(dims) <= axis < len(dims):
-        axis, length = axis % len(dims), dims[axis]
-        along = np.arange(values.shape[axis]).reshape([-1 if each == axis else 1 for each in range(len(dims))])
-        shown = np.broadcast_to(along, values.shape)
-        if is_reducing:
-            # The first element, counted from both ends in turn.
-            yield (shown % 2 * -length).astype(values.dtype)
-        if values.shape[axis] <= length:
-            yield from ((((shown + more) % length) - length).astype(values.dtype) for more in (0, 1))
-
-
-def _positions(node: onnx.NodeProto, dims: Sequence[int], values: Array, different: Array) -> Iterator[Array]:
-    """Yield positions in a table for one node. different: the places of elements that differ, one in each row."""
-    if node.op_type == "GatherND":
-        depth = values.shape[-1] if values.ndim else 0
-        for place in different[:_MOST_ROWS, :depth] if 0 < depth <= len(dims) else ():
-            yield np.broadcast_to(place, values.shape).astype(values.dtype)
-        return
-    axis = next((attribute.i for attribute in node.attribute if attribute.name == "axis"), 0)
-    if not -len(dims) <= axis < len(dims):
-        return
-    rows = _in_order(dims[axis], np.unique(different[:, axis]) if different.size else different)
-    if node.op_type == "GatherElements":
-        # Each element reads its own place along the other axes.
-        yield from (np.full(values.shape, row).astype(values.dtype) for row in rows[:_MOST_ROWS].tolist())
-        return
-    if values.ndim and values.size < rows.size <= _MOST_AT_ONCE:
-        # All rows at once, where nothing else in the region has the shape of the positions.
-        yield rows.reshape((1,) * (values.ndim - 1) + (-1,)).astype(values.dtype)
-    for case in range(min(-(-rows.size // values.size), _MOST_ROWS)):
-        chosen = np.resize(np.roll(rows, -case * values.size), values.size)
-        yield chosen.reshape(values.shape).astype(values.dtype)
-
-
-def _different_places(table: onnx.TensorProto | None, models: Models, node: onnx.NodeProto) -> Array:
-    """Return where the table of a node is another one in the second model."""
-    none: Array = np.empty((0, 1), np.int64)
-    (_, folder), (after, other_folder) = models
-    readers = (other for other in after.graph.node if other.op_type == node.op_type and other.input[1] == node.input[1])
-    names = {other.input[0] for other in readers}
-    new = next((tensor for tensor in after.graph.initializer if tensor.name in names), None)
-    if table is None or new is None or list(table.dims) != list(new.dims) or (byte_size(table) or 0) > _LARGEST_TABLE:
-        return none
-    one, other = elements_of(table, folder), elements_of(new, other_folder)
-    return np.argwhere(np.asarray(one != other)) if one.size else none
-
-
-def _in_order(count: int, first: Array) -> Array:
-    """Return the positions of a dimension: those that come first, the ends counted from both sides, and all others."""
-    ends = [0, -1, count - 1, -count]
-    return np.array(list(dict.fromkeys([*first.tolist(), *ends, *range(count)])), np.int64)

@@ -17,7 +17,7 @@ import onnx
 
 from splitgraph.conversion.folding.certainty import is_certain, may_be_certain
 from splitgraph.model.schemas.history import version_at
-from splitgraph.model.scopes import MAIN, opset_imports, reads
+from splitgraph.model.scopes import MAIN, opset_imports, reads, subgraphs
 from splitgraph.model.tensor_data import byte_size
 from splitgraph.model.value_type import UNKNOWN, Contents
 from splitgraph.verification.models.model_files import elements_of, is_default_domain
@@ -39,6 +39,8 @@ _MOST_COMPUTED = 2**20
 # The kinds of elements that NumPy itself has.
 _PLAIN = "fiubc"
 _INTEGERS = frozenset({"bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"})
+# The beginnings of the names of operators whose results are random.
+_DRAWING = ("Bernoulli", "Dropout", "Multinomial", "Random")
 # Operators that read sizes, and no elements.
 _SAYING_SIZES = frozenset({"Shape", "Size"})
 
@@ -83,11 +85,25 @@ def folded(model: onnx.ModelProto, folder: Path | None, given: KnownWithin | Non
     return _with_constants(model, left, {name: known.made[name] for name in wanted})
 
 
-class _Known:
-    """The constants of a model, and what nodes move or compute of them. made: by the nodes that were added."""
+def computed_tables(model: onnx.ModelProto, folder: Path | None) -> dict[str, Array]:
+    """Return what nodes of the main graph compute of constants alone, by whatever function: other engines may round
+    these elements otherwise. By name. folder: of external data.
+    """
+    known = _Known(model, folder, KnownWithin({}, {}), is_rounded=True)
+    for node in model.graph.node:
+        known.add(node)
+    return known.made
 
-    def __init__(self, model: onnx.ModelProto, folder: Path | None, given: KnownWithin) -> None:
-        self._model, self._folder, self._given = model, folder, given
+
+class _Known:
+    """The constants of a model, and what nodes move or compute of them. made: by the nodes that were added. is_rounded:
+    with what engines round in their own ways.
+    """
+
+    def __init__(
+        self, model: onnx.ModelProto, folder: Path | None, given: KnownWithin, *, is_rounded: bool = False
+    ) -> None:
+        self._model, self._folder, self._given, self._is_rounded = model, folder, given, is_rounded
         self._tensors = dict(_tensors(model.graph))
         self._imports = opset_imports(model.opset_import)
         self.made: dict[str, Array] = {}
@@ -99,7 +115,7 @@ class _Known:
         if version is None or not given or not all(self._is_known(node, name) for name in given):
             return False
         is_moving, is_scaling = node.op_type in _MOVING, node.op_type in _SCALING
-        if not (is_moving or is_scaling or may_be_certain(node.op_type, version.since_version)):
+        if not (is_moving or is_scaling or self._may_compute(node, version.since_version)):
             return False
         bytes_read = sum(self._size(name) for name in given)
         if bytes_read > (_MOST_BYTES if is_moving or is_scaling else _MOST_COMPUTED):
@@ -111,11 +127,17 @@ class _Known:
         if made is None or not all(isinstance(value, np.ndarray) for value in made):
             return False
         read = [arrays[name] if name else None for name in node.input]
-        if not is_moving and not is_certain(node.op_type, read, [np.asarray(value) for value in made]):
+        is_known = is_moving or self._is_rounded
+        if not is_known and not is_certain(node.op_type, read, [np.asarray(value) for value in made]):
             return False
         names = [name for name in node.output if name]
         self.made.update((name, np.asarray(value)) for name, value in zip(names, made, strict=True))
         return True
+
+    def _may_compute(self, node: onnx.NodeProto, since_version: int) -> bool:
+        if not self._is_rounded:
+            return may_be_certain(node.op_type, since_version)
+        return not node.op_type.startswith(_DRAWING) and not any(True for _ in subgraphs(node))
 
     def _is_known(self, node: onnx.NodeProto, name: str) -> bool:
         if name in self.made or name in self._tensors or name in self._given.elements:

@@ -24,8 +24,9 @@ from splitgraph.verification.comparison import Comparison, differing_signs, elem
 from splitgraph.verification.engines.engine import Loaded, normalise
 from splitgraph.verification.engines.error_texts import is_unsupported, reason_of
 from splitgraph.verification.regions.cut import input_name
-from splitgraph.verification.regions.draw import Drawn, Kind, Models, draw, may_overflow
+from splitgraph.verification.regions.draw import Drawn, draw, may_overflow
 from splitgraph.verification.regions.jumps import at_jumps
+from splitgraph.verification.regions.rows import Models
 from splitgraph.verification.values import UnsupportedError, Value, is_same, tensors_of, write_values
 
 # The values that reach a region are kept for drawing others of their shapes, if they have at most so many bytes.
@@ -54,6 +55,7 @@ class RegionKind:
         # Of a sequence without elements, or an optional without one.
         self.declared: Mapping[str, str] = {}
         self.is_exact = bool(document["exact"])
+        self.regroups: bool = document["regroups"]
         self.has_jumps: bool = document["jumps"]
         # Copies with other elements of constants, by the number of what they ask (see `reading`), and what was read.
         self._asked: Sequence[Mapping[str, Any]] = document["asked"]
@@ -314,10 +316,10 @@ class Regions:
                 _keep_suspect(run, ("normal", case), reason, (inputs, before, after), files)
                 return
 
-    def _comparison(self, kind: RegionKind, drawn: Kind) -> Comparison:
+    def _comparison(self, kind: RegionKind, drawn: str) -> Comparison:
         """Return how the results of a kind of region are compared on values that were drawn in this way."""
         rtol, atol = self._document["rtol"], self._document["atol"]
-        overflows = may_overflow(drawn, atol)
+        overflows = may_overflow(drawn, atol, regroups=kind.regroups)
         return Comparison(rtol, atol, is_local=True, is_exact=kind.is_exact, may_overflow=overflows)
 
     def _keep_base(self, kind: int, inputs: Mapping[str, Value]) -> None:

@@ -7,7 +7,8 @@ by 1, and fractions half of the way to the element of the other model: a run tha
 limit from its neighbours, and so did not read it.
 
 A constant that only one model holds differs from whatever the other one computes in its place: the numbers of a Range,
-a mask that Trilu makes, weights behind DequantizeLinear. A run must read all of a table. A run should also reach a
+a mask that Trilu makes, weights behind DequantizeLinear. A run must read all of a table, or what is not as the other
+model computes it of constants. A run should also reach a
 number that may be a length, but one that no run reaches says nothing: such numbers are limits of types, too.
 """
 
@@ -16,13 +17,17 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import onnx
 
+from splitgraph.verification.comparison import Comparison
 from splitgraph.verification.regions.constants import HeldConstant, held_constants
+from splitgraph.verification.regions.folding import computed_tables
 from splitgraph.verification.values import Array
 
 # The elements of a constant that differ are asked for in so many groups at most; so many constants of a region are.
@@ -35,6 +40,8 @@ _NO_LENGTH = 2**31 - 1
 _LEAST_ALIKE = 8
 # A smaller number of an attribute, or of a constant of one model, is a flag, a mode or an axis; or any run reaches it.
 _LEAST_LENGTH = 8
+# What one model computes of constants, and the other one holds, may be rounded so many times as much as other results.
+_ROUNDINGS = 10
 # A constant of one model with more elements is not copied.
 _MOST_OF_ONE = 2**20
 # Operators that read all elements of a constant whenever they compute anything.
@@ -119,7 +126,7 @@ def find_changes(
         change = ConstantChange((one, other), places, arrays, is_pattern=held[0][one].name == _PATTERN)
         if (places[0].size or places[1].size) and not _is_detail(held[0][one], change):
             changes.append(change)
-    return [*changes, *_of_one_side(left, folders)][:_MOST]
+    return [*changes, *_of_one_side(models, left, folders, rtol)][:_MOST]
 
 
 def _pairs(held: Sequence[Sequence[HeldConstant]], folders: Sequence[Path | None]) -> Iterator[tuple[int, int]]:
@@ -163,10 +170,15 @@ def _is_number(array: Array) -> bool:
 
 
 def _of_one_side(
-    left: Sequence[Mapping[int, HeldConstant]], folders: Sequence[Path | None]
+    models: Sequence[onnx.ModelProto],
+    left: Sequence[Mapping[int, HeldConstant]],
+    folders: Sequence[Path | None],
+    rtol: float,
 ) -> Iterator[ConstantChange]:
     """Yield the constants that only one side holds. left: those without a partner on each side."""
     none = np.empty(0, np.int64)
+    # What the other side computes.
+    computed = [cache(lambda side=side: computed_tables(models[side], folders[side])) for side in (1, 0)]
     for side, constants in enumerate(left):
         for position, constant in constants.items():
             is_table = _LEAST_ALIKE <= constant.size <= _MOST_OF_ONE and not constant.is_setting
@@ -175,10 +187,21 @@ def _of_one_side(
             array = constant.elements(folders[side])
             if is_table and all(op_type in _READING_ALL for op_type, _ in constant.readers):
                 continue
-            places = np.arange(array.size) if is_table else _lengths_in(array)
+            places, other = np.arange(array.size) if is_table else _lengths_in(array), array
+            for made in computed[side]().values() if is_table else ():
+                differs = _differs_from_computed(array, made, rtol)
+                if np.count_nonzero(differs) * 2 < array.size:
+                    places, other = np.flatnonzero(differs), made
             if places.size:
-                of_sides = (places, none) if side == 0 else (none, places)
-                yield ConstantChange((position, position), of_sides, (array, array), side, is_table)
+                of_sides, arrays = ((places, none), (array, other)) if side == 0 else ((none, places), (other, array))
+                yield ConstantChange((position, position), of_sides, arrays, side, is_table)
+
+
+def _differs_from_computed(array: Array, made: Array, rtol: float) -> npt.NDArray[np.bool_]:
+    """Mark the elements of a table that are not what the other side computes, by more than engines round."""
+    if (array.dtype, array.shape) != (made.dtype, made.shape):
+        return np.ones(array.shape, bool)
+    return Comparison(_ROUNDINGS * rtol, 0.0, is_local=True, may_overflow=False).wrong(made, array)
 
 
 def _lengths_in(array: Array) -> Array:

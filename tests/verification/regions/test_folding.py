@@ -7,7 +7,7 @@ import onnx
 import pytest
 
 import splitgraph
-from splitgraph.verification.regions.folding import folded
+from splitgraph.verification.regions.folding import computed_tables, folded
 
 from ..small_models import parsed
 
@@ -168,3 +168,70 @@ def test_what_follows_from_a_free_size_is_not_held() -> None:
 def test_what_overflows_is_not_the_same_in_every_engine() -> None:
     model = parsed("int32[2] x => int32[2] y", "s = Add(a, a) y = Add(x, s)", a=np.array([2**31 - 1, 1], np.int32))
     assert folded(model, None) is model
+
+
+# Tables that one model computes ---------------------------------------------------------------------------------------
+
+HALVES = np.random.default_rng(1).standard_normal((2, 1000, 2)).astype(F)
+# Functions that engines round in their own ways, and what they give.
+FUNCTIONS = {
+    "Exp": ("t = Exp(p)", {"p": TABLE}, np.exp(TABLE)),
+    "Softmax": ("t = Softmax<axis = 1>(p)", {"p": TABLE}, np.exp(TABLE) / np.exp(TABLE).sum(1, keepdims=True)),
+    "a product": ("t = MatMul(p, q)", {"p": TABLE, "q": TABLE[:2]}, TABLE @ TABLE[:2]),
+    "waves": ("s = Mul(p, q) t = Sin(s)", {"p": TABLE * 100, "q": F([1, 0.01])}, np.sin(TABLE * 100 * F([1, 0.01]))),
+    "a mean": ("t = ReduceMean<axes = [0], keepdims = 0>(p)", {"p": HALVES}, HALVES.mean(0)),
+}
+COMPUTED_CASES = [("a product", reader) for reader in READERS] + [
+    (name, "Gather") for name in FUNCTIONS if name != "a product"
+]
+
+
+def computed_pair(name: str, reader: str, change: float) -> tuple[onnx.ModelProto, onnx.ModelProto]:
+    """Return a model that computes a table, and one that holds it, but for one element."""
+    signature, body, _ = READERS[reader]
+    text, constants, table = FUNCTIONS[name]
+    held = table.astype(F)
+    held[ROW, 1] += change
+    return parsed(signature, f"{text} {body}", opset=17, **constants), parsed(signature, body, opset=17, t=held)
+
+
+@pytest.mark.usefixtures("in_process")
+@pytest.mark.parametrize("is_turned", [False, True])
+@pytest.mark.parametrize(("name", "reader"), COMPUTED_CASES)
+def test_a_row_of_a_table_that_is_computed_is_read(name: str, reader: str, is_turned: bool) -> None:
+    pair = computed_pair(name, reader, 0.5)
+    found = splitgraph.verify(*(reversed(pair) if is_turned else pair))
+    assert found.verdict == "different", found
+
+
+@pytest.mark.usefixtures("in_process")
+@pytest.mark.parametrize("is_turned", [False, True])
+@pytest.mark.parametrize(("name", "reader"), COMPUTED_CASES)
+def test_an_equal_table_that_is_computed_raises_no_alarm(name: str, reader: str, is_turned: bool) -> None:
+    pair = computed_pair(name, reader, 0)
+    found = splitgraph.verify(*(reversed(pair) if is_turned else pair))
+    assert found.verdict == "equal" and not found.diagnostics, found
+
+
+@pytest.mark.usefixtures("in_process")
+def test_rows_of_tables_that_both_models_compute_are_read() -> None:
+    signature, body, _ = READERS["Gather"]
+    logarithms = np.log(np.abs(TABLE) + 1)
+    other = logarithms.copy()
+    other[ROW] += 1
+    first = parsed(signature, f"a = Exp(p) t = Identity(a) {body}", p=logarithms)
+    for changed, verdict in ((logarithms, "equal"), (other, "different")):
+        second = parsed(signature, f"s = Neg(n) m = Exp(s) t = Reciprocal(m) {body}", n=changed)
+        assert splitgraph.verify(first, second).verdict == verdict
+
+
+RANDOM = {
+    "random numbers": "t = RandomNormalLike(p) y = Gather(t, i)",
+    "a table that is held": "y = Gather(p, i)",
+    "an input": "t = Add(p, i) y = Gather(t, i)",
+}
+
+
+@pytest.mark.parametrize("name", RANDOM)
+def test_only_what_is_the_same_in_every_run_is_computed(name: str) -> None:
+    assert computed_tables(parsed("int64[N] i => float[N, 2] y", RANDOM[name], p=TABLE), None) == {}

@@ -126,10 +126,11 @@ EQUAL = {
         "c = Greater(x, limit) y = Cast<to = 1>(c)",
         constants={"k": F(8), "three": F(3), "limit": F(24)},
     ),
+    # Of a negative infinity, the root is NaN and the power infinite.
     "a root as a power": Pair(
         LINE,
-        "r = Sqrt(x) c = Greater(r, k) y = Cast<to = 1>(c)",
-        "r = Pow(x, h) c = Less(k, r) y = Cast<to = 1>(c)",
+        "a = Abs(x) r = Sqrt(a) c = Greater(r, k) y = Cast<to = 1>(c)",
+        "a = Abs(x) r = Pow(a, h) c = Less(k, r) y = Cast<to = 1>(c)",
         constants={"k": F(30), "h": F(0.5)},
     ),
     "distinct positions": Pair(
