@@ -36,8 +36,8 @@ _LONGEST = 300
 _RAN = ("equal", "different", "refused")
 
 
-def trial(path: Path, target: str, python: str, slim: str | None, folder: Path) -> dict[str, Any]:
-    """What became of one model in one runtime."""
+def trial(path: Path, target: str, python: str, slim: Path | str | None) -> dict[str, Any]:
+    """What became of one model in one runtime. slim: the model that onnxslim writes, or why it writes none."""
     runtime = {"runtime_python": python}
     told: dict[str, Any] = {"model": str(path), "target": target}
     try:
@@ -56,20 +56,28 @@ def trial(path: Path, target: str, python: str, slim: str | None, folder: Path) 
         told |= {"reason": "" if ran is None else ran.said[:_LONGEST]}
         told["said_after"] = _SAID[splitgraph.check(rewrite.model, target).runs]
     if slim is not None:
-        told["slim"] = _slimmed(path, target, runtime, slim, folder)
+        told["slim"] = _ran(slim, target, runtime) if isinstance(slim, Path) else slim
     return told
 
 
-def _slimmed(path: Path, target: str, runtime: Mapping[str, str], slim: str, folder: Path) -> str:
-    """What becomes of the model that onnxslim writes."""
+def _ran(path: Path, target: str, runtime: Mapping[str, str]) -> str:
+    try:
+        return str(splitgraph.check(path, target, run=True, **runtime).ran)
+    except splitgraph.SplitgraphError as error:
+        return f"no result: {error}"[:_LONGEST]
+
+
+def _slimmed(path: Path, python: str, folder: Path) -> Path | str:
+    """Return the model that onnxslim writes, or why it writes none that is equal to this one."""
     output = folder / "slim.onnx"
     output.unlink(missing_ok=True)
-    command = [slim, "-m", "onnxslim", str(path), str(output)]
+    command = [python, "-m", "onnxslim", str(path), str(output)]
     try:
         subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=120, check=True)
-        return str(splitgraph.check(output, target, run=True, **runtime).ran)
+        compared = splitgraph.verify(path, output)
     except (subprocess.SubprocessError, splitgraph.SplitgraphError, OSError) as error:
         return f"no result: {error}"[:_LONGEST]
+    return "another model" if compared.verdict == "different" else output
 
 
 def main() -> int:
@@ -88,9 +96,12 @@ def main() -> int:
     if not options.summary:
         with tempfile.TemporaryDirectory() as folder, options.results.open("a") as held:
             for path in options.models:
+                slim: Path | str | None = None
                 for target, _, python in (each.partition("=") for each in options.runtime):
                     if (str(path), target) not in done:
-                        told = trial(path, target, python, options.slim, Path(folder))
+                        if options.slim and slim is None:
+                            slim = _slimmed(path, options.slim, Path(folder))
+                        told = trial(path, target, python, slim)
                         done[str(path), target] = told
                         held.write(json.dumps(told) + "\n")
                         held.flush()
