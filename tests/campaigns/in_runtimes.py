@@ -6,7 +6,8 @@
 
 PYTHON is one that has the runtime; that of --slim has onnxslim, the peer. The models should be none of the table's
 cases: exports of other networks, models of packages. Each model is checked by the table alone, run as it is, converted
-for the runtime, and run again, in processes of their own; what it has to give comes from onnxruntime.
+for the runtime by the table alone and with runs in the runtime, and what was written is run, too. All have to give what
+onnxruntime gives for the model as it is.
 
 Results are lines of JSON, and a run goes on where the last one ended. The summary counts for each runtime what was
 said of models that run and of models that do not, and names each exception: said and not so, and run before and not
@@ -20,15 +21,33 @@ import json
 import subprocess
 import sys
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
+
+import onnx
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT)]
 
-import splitgraph  # noqa: E402  (the folder above is on the path only now)
+# The folder above is on the path only now.
+from splitgraph.conversion.targets.convert import convert_for_target  # noqa: E402
+from splitgraph.findings.diagnostics import ConversionError, SplitgraphError  # noqa: E402
+from splitgraph.inference import infer_model  # noqa: E402
+from splitgraph.options import STRICT, Goal, Running  # noqa: E402
+from splitgraph.runtimes.check import Examined, check_target, examine  # noqa: E402
+from splitgraph.runtimes.runners.interpreters import KINDS  # noqa: E402
+from splitgraph.runtimes.runners.result import RuntimeRun  # noqa: E402
+from splitgraph.runtimes.target import Target, find_target  # noqa: E402
+from splitgraph.verification.in_runtime.cases import Case, NoCaseError, cases_of  # noqa: E402
+from splitgraph.verification.in_runtime.hosts import EngineHost, RuntimeHost  # noqa: E402
+from splitgraph.verification.in_runtime.run import RUN_SECONDS, Trials, host_of  # noqa: E402
+from splitgraph.verification.in_runtime.ways import convert_in_runtime  # noqa: E402
 
 _SAID = {True: "runs", False: "does not", None: "not known"}
 _LONGEST = 300
@@ -36,48 +55,98 @@ _LONGEST = 300
 _RAN = ("equal", "different", "refused")
 
 
-def trial(path: Path, target: str, python: str, slim: Path | str | None) -> dict[str, Any]:
-    """What became of one model in one runtime. slim: the model that onnxslim writes, or why it writes none."""
-    runtime = {"runtime_python": python}
-    told: dict[str, Any] = {"model": str(path), "target": target}
+@dataclass
+class Subject:
+    """A model, what onnxruntime gives for it, and what a peer writes. slims: the Python that has the peer."""
+
+    path: Path
+    slims: str | None
+    folder: Path
+    reference: EngineHost = field(default_factory=EngineHost)
+
+    @cached_property
+    def model(self) -> onnx.ModelProto:
+        return onnx.load(str(self.path))
+
+    @cached_property
+    def examined(self) -> Examined:
+        return examine(self.model)
+
+    @cached_property
+    def cases(self) -> Sequence[Case]:
+        analysis = infer_model(self.model, fill=False)
+        return cases_of(self.model, analysis, Running(), self.reference, RUN_SECONDS)
+
+    @cached_property
+    def slimmed(self) -> onnx.ModelProto | None:
+        """The model that onnxslim writes; None if it fails."""
+        output = self.folder / "slim.onnx"
+        output.unlink(missing_ok=True)
+        command = [str(self.slims), "-m", "onnxslim", str(self.path), str(output)]
+        try:
+            subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=120, check=True)
+            return onnx.load(str(output))
+        except (subprocess.SubprocessError, OSError):
+            return None
+
+
+@dataclass
+class KeptTrials(Trials):
+    """Runs each model once."""
+
+    kept: dict[bytes, RuntimeRun] = field(default_factory=dict)
+
+    def run(self, model: onnx.ModelProto, *, finds_node: bool = True) -> RuntimeRun:
+        """Run a model on all inputs, or return what became of it."""
+        key = model.SerializeToString(deterministic=True)
+        ran = self.kept.get(key)
+        if ran is None or (finds_node and ran.failed and ran.first_node is None):
+            ran = self.kept[key] = super().run(model, finds_node=finds_node)
+        return ran
+
+
+def trial(subject: Subject, host: RuntimeHost, target: Target) -> dict[str, Any]:
+    """What became of one model in one runtime."""
+    began = time.monotonic()
+    told: dict[str, Any] = {"model": str(subject.path), "target": target.key}
+    told["said"] = _SAID[check_target(subject.examined, target).runs]
     try:
-        told["said"] = _SAID[splitgraph.check(path, target).runs]
-        found = splitgraph.check(path, target, run=True, **runtime)
-        told |= {"before": found.ran, "first": str(found.first_node or "")[:_LONGEST]}
-    except splitgraph.SplitgraphError as error:
+        trials = KeptTrials(host, subject.reference, subject.model, subject.cases)
+    except NoCaseError as error:
         return told | {"before": "not-run", "reason": str(error)[:_LONGEST]}
+    own = trials.run(subject.model)
+    told |= {"before": _answer(own), "before_said": own.told[:_LONGEST]}
+    told |= _by_table(subject, trials, target)
+    goal = Goal(target=target.key)
     try:
-        rewrite = splitgraph.convert(path, target=target, verify=True, **runtime)
-    except splitgraph.SplitgraphError as error:
-        told |= {"after": "refused by splitgraph", "reason": str(error)[:_LONGEST]}
-    else:
-        ran = rewrite.ran
-        told |= {"after": None if ran is None else ran.answer, "changes": len(rewrite.changes)}
-        told |= {"reason": "" if ran is None else ran.said[:_LONGEST]}
-        told["said_after"] = _SAID[splitgraph.check(rewrite.model, target).runs]
-    if slim is not None:
-        told["slim"] = _ran(slim, target, runtime) if isinstance(slim, Path) else slim
-    return told
+        ran = convert_in_runtime(subject.model, target, goal, STRICT, trials, lambda _: None).ran
+        told |= {"after": None if ran is None else _answer(ran), "reason": ran.told[:_LONGEST] if ran else ""}
+    except ConversionError as error:
+        told |= {"after": "refused by splitgraph", "reason": _reason(error)}
+    if subject.slims is not None:
+        slim = subject.slimmed
+        told["slim"] = "no result" if slim is None else _answer(trials.run(slim, finds_node=False))
+    return told | {"seconds": round(time.monotonic() - began, 1)}
 
 
-def _ran(path: Path, target: str, runtime: Mapping[str, str]) -> str:
+def _by_table(subject: Subject, trials: Trials, target: Target) -> dict[str, Any]:
+    """What becomes of the model that the table alone proposes, and what was said of that."""
     try:
-        return str(splitgraph.check(path, target, run=True, **runtime).ran)
-    except splitgraph.SplitgraphError as error:
-        return f"no result: {error}"[:_LONGEST]
+        model = convert_for_target(subject.model, target, None, None, STRICT).model
+    except ConversionError as error:
+        return {"by_table": "refused by splitgraph", "by_table_said": _reason(error)}
+    ran = trials.run(model, finds_node=False)
+    said = _SAID[check_target(examine(model), target).runs]
+    return {"by_table": _answer(ran), "by_table_said": ran.told[:_LONGEST], "said_after": said}
 
 
-def _slimmed(path: Path, python: str, folder: Path) -> Path | str:
-    """Return the model that onnxslim writes, or why it writes none that is equal to this one."""
-    output = folder / "slim.onnx"
-    output.unlink(missing_ok=True)
-    command = [python, "-m", "onnxslim", str(path), str(output)]
-    try:
-        subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=120, check=True)
-        compared = splitgraph.verify(path, output)
-    except (subprocess.SubprocessError, splitgraph.SplitgraphError, OSError) as error:
-        return f"no result: {error}"[:_LONGEST]
-    return "another model" if compared.verdict == "different" else output
+def _answer(ran: RuntimeRun) -> str:
+    """The answer of a run; the right values in another shape are a kind of their own."""
+    return "rank" if ran.only_rank else ran.answer
+
+
+def _reason(error: ConversionError) -> str:
+    return "; ".join(f"{each.location}: {each.message}" for each in error.diagnostics)[:_LONGEST] or str(error)
 
 
 def main() -> int:
@@ -94,27 +163,41 @@ def main() -> int:
         for told in map(json.loads, options.results.read_text().splitlines()):
             done[told["model"], told["target"]] = told
     if not options.summary:
-        with tempfile.TemporaryDirectory() as folder, options.results.open("a") as held:
-            for path in options.models:
-                slim: Path | str | None = None
-                for target, _, python in (each.partition("=") for each in options.runtime):
-                    if (str(path), target) not in done:
-                        if options.slim and slim is None:
-                            slim = _slimmed(path, options.slim, Path(folder))
-                        told = trial(path, target, python, slim)
-                        done[str(path), target] = told
-                        held.write(json.dumps(told) + "\n")
-                        held.flush()
+        _run(options, done)
     return sum([_summary(target, list(done.values())) for target in sorted({target for _, target in done})]) and 1
+
+
+def _run(options: argparse.Namespace, done: dict[tuple[str, str], dict[str, Any]]) -> None:
+    """Run each model in each runtime, if that is not done."""
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack, options.results.open("a") as held:
+        hosts: list[tuple[RuntimeHost, Target]] = []
+        for name, _, python in (each.partition("=") for each in options.runtime):
+            asked = find_target(name)
+            host = stack.enter_context(host_of(KINDS[asked.name], Running(runtime_python=(python,))))
+            if isinstance(host, RuntimeRun):
+                raise SystemExit(host.told)
+            hosts.append((host, asked.as_installed(host.runner.version)))
+        for path in options.models:
+            subject = Subject(path, options.slim, Path(folder))
+            for host, target in hosts:
+                if (str(path), target.key) not in done:
+                    try:
+                        told = trial(subject, host, target)
+                    except SplitgraphError as error:
+                        told = {"model": str(path), "target": target.key, "before": "not-run", "reason": str(error)}
+                    done[str(path), target.key] = told
+                    held.write(json.dumps(told) + "\n")
+                    held.flush()
 
 
 def _summary(target: str, all_told: Sequence[Mapping[str, Any]]) -> int:
     """Print the figures of one runtime; return how many models it lost by the conversion."""
-    told = [each for each in all_told if each["target"] == target and each["before"] in _RAN]
-    runs = {key: sum(each.get(key) == "equal" for each in told) for key in ("before", "after", "slim")}
-    print(f"{target}: {len(told)} models; run as they are {runs['before']}, converted {runs['after']}", end="")
+    told = [each for each in all_told if each["target"] == target and each["before"] in (*_RAN, "rank")]
+    runs = {key: sum(each.get(key) == "equal" for each in told) for key in ("before", "by_table", "after", "slim")}
+    print(f"{target}: {len(told)} models; run as they are {runs['before']}", end="")
+    print(f", converted by the table {runs['by_table']}, with runs {runs['after']}", end="")
     print(f", slimmed {runs['slim']}" if any("slim" in each for each in told) else "")
-    for said, ran in (("said", "before"), ("said_after", "after")):
+    for said, ran in (("said", "before"), ("said_after", "by_table")):
         counts = Counter((each[said], each[ran] == "equal") for each in told if said in each)
         shares = [
             f"{words}: {counts[words, right]} of {counts[words, True] + counts[words, False]}"
@@ -123,13 +206,18 @@ def _summary(target: str, all_told: Sequence[Mapping[str, Any]]) -> int:
         unknown = counts["not known", True] + counts["not known", False]
         print(f"    {ran}: {', '.join(shares)} right; not known: {unknown} of {sum(counts.values())}")
     lost = [each for each in told if each["before"] == "equal" and each.get("after") != "equal"]
-    untrue = [each for each in told if each["said"] == "runs" and each["before"] != "equal"]
-    alarms = [each for each in told if each["said"] == "does not" and each["before"] == "equal"]
-    later = [each for each in told if each.get("said_after") == "runs" and each.get("after") != "equal"]
-    for what, found in (("LOST", lost), ("UNTRUE", untrue), ("FALSE ALARM", alarms), ("UNTRUE AFTER", later)):
+    kinds = {
+        "LOST": lost,
+        "LOST BY THE TABLE": [e for e in told if e["before"] == "equal" and e["by_table"] != "equal"],
+        "UNTRUE": [e for e in told if e["said"] == "runs" and e["before"] != "equal"],
+        "FALSE ALARM": [e for e in told if e["said"] == "does not" and e["before"] == "equal"],
+        "UNTRUE AFTER": [e for e in told if e.get("said_after") == "runs" and e["by_table"] != "equal"],
+        "PEER IS AHEAD": [e for e in told if e.get("slim") == "equal" != e["after"]],
+    }
+    for what, found in kinds.items():
         for each in found:
-            name, reason = Path(each["model"]).name, each.get("reason") or each.get("first")
-            print(f"    {what} {name}: {each['before']} -> {each.get('after')}: {reason}")
+            print(f"    {what} {Path(each['model']).name}: {each['before']} -> {each['by_table']}, {each['after']}")
+            print(f"        {each['before_said']} | {each['by_table_said']} | {each['reason']}")
     return len(lost)
 
 
