@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from splitgraph.inference.computed_values import is_exact
+from splitgraph.inference.computed_values import is_computable, is_exact
 from splitgraph.model.deferred import np
 
 if TYPE_CHECKING:
@@ -54,6 +54,13 @@ def may_be_certain(op_type: str, since_version: int) -> bool:
         return False
     is_more = since_version >= _MORE_EXACT.get(op_type, since_version + 1)
     return is_more or op_type in _TOTALS or is_exact(op_type, since_version)
+
+
+def is_allowed(op_type: str, since_version: int) -> bool:
+    """Return True if what the evaluator gives is one of the results that the specification allows: it leaves open how
+    numbers are rounded, and what becomes of integers that overflow.
+    """
+    return op_type not in _LEFT_ALONE and is_computable(op_type, since_version)
 
 
 def is_certain(op_type: str, given: Sequence[Array | None], made: Sequence[Array | None]) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any
 
-from splitgraph.conversion.folding.certainty import FOLLOWED_DTYPES, Array, is_certain, may_be_certain
+from splitgraph.conversion.folding.certainty import FOLLOWED_DTYPES, Array, is_allowed, is_certain, may_be_certain
 from splitgraph.conversion.folding.uses import Uses, has_bodies
 from splitgraph.conversion.plan import opset_of
 from splitgraph.inference import Walked
@@ -35,11 +35,18 @@ class Elements:
 
     Integers are as inference knows them, which follows shapes. onnx's evaluator runs what inference does not follow:
     floats, and more elements than shapes have. Values that are asked for in the order of nodes take no deep recursion.
+
+    has_rounded: whether one of them is rounded, so that a runtime may give other last bits.
     """
 
-    def __init__(self, walked: Walked, uses: Uses, functions: frozenset[FunctionKey] = frozenset()) -> None:
-        """functions: the model's own, whose names may be those of operators of ai.onnx."""
+    def __init__(
+        self, walked: Walked, uses: Uses, functions: frozenset[FunctionKey] = frozenset(), *, rounds: bool = False
+    ) -> None:
+        """functions: the model's own, whose names may be those of operators of ai.onnx. rounds: of numbers that
+        runtimes round in their own ways, one that the specification allows counts as known.
+        """
         self._walked, self._uses, self._functions = walked, uses, functions
+        self._rounds, self.has_rounded = rounds, False
         self._known: dict[ValueKey, Array | None] = {}
         self._evaluated: dict[NodePlace, Mapping[str, Array]] = {}
 
@@ -135,7 +142,11 @@ class Elements:
         path, scope = place[0], self._uses.scopes[place[0]]
         opset = opset_of(scope.imports)
         version = version_at(node.op_type, opset)
-        if version is None or not may_be_certain(node.op_type, version.since_version) or has_bodies(node):
+        if version is None or has_bodies(node):
+            return {}
+        since = version.since_version
+        may_be, takes_any = may_be_certain(node.op_type, since), self._rounds and is_allowed(node.op_type, since)
+        if not (may_be or takes_any):
             return {}
         if any(attribute.ref_attr_name for attribute in node.attribute):
             return {}
@@ -154,7 +165,10 @@ class Elements:
         results = {name: array for name, array in zip(node.output, arrays, strict=True) if name and array is not None}
         if not all(_has_type(results[name], known) for name, known in types.items()):
             return {}
-        return results if is_certain(node.op_type, given, arrays) else {}
+        if may_be and is_certain(node.op_type, given, arrays):
+            return results
+        self.has_rounded |= takes_any
+        return results if takes_any else {}
 
 
 def is_small(known: ValueType) -> bool:

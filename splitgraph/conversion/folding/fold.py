@@ -27,18 +27,21 @@ from splitgraph.model.scopes import MAIN, MOST_NESTED, FunctionKey, function_key
 from splitgraph.options import STRICT, Leeway
 
 
-def convert_folded(model: ModelProto, leeway: Leeway = STRICT, *, nonempty: bool = False) -> Rewrite[ModelProto]:
+def convert_folded(
+    model: ModelProto, leeway: Leeway = STRICT, *, nonempty: bool = False, rounds: bool = False
+) -> Rewrite[ModelProto]:
     """Return a copy of the model in which what is known is written; the model itself is not changed.
 
     leeway: what the user permits. nonempty: no dimension is 0 in a run, which the result relies on where a note says
-    so. Raises ConversionError for a model with errors.
+    so. rounds: constants are computed that a runtime may round otherwise. Raises ConversionError for a model with
+    errors.
     """
     rewrite, walked = repaired(model, leeway)
     plan = Plan()
     plan.refuse_errors(walked)
     plan.raise_blockers("the model is wrong", rewrite.diagnostics)
     before = walked.opset
-    folding = _Folding(model, rewrite, walked, plan, nonempty)
+    folding = _Folding(model, rewrite, walked, plan, nonempty, rounds)
     folding.run()
     return replace(folding.rewrite, from_opset=dict(before))
 
@@ -46,8 +49,8 @@ def convert_folded(model: ModelProto, leeway: Leeway = STRICT, *, nonempty: bool
 @dataclass(slots=True)
 class _Folding:
     """A model on its way. given: the caller's. walked: the inference of the model as it is now. told: notes about it.
-    nonempty: as `convert_folded`. budget: what the constants may take. unread: the initializers that nobody read at
-    first.
+    nonempty, rounds: as `convert_folded`. budget: what the constants may take. unread: the initializers that nobody
+    read at first.
     """
 
     given: ModelProto
@@ -55,6 +58,7 @@ class _Folding:
     walked: Walked
     told: Plan
     nonempty: bool = False
+    rounds: bool = False
     budget: ByteBudget = field(default_factory=ByteBudget)
     unread: set[str] = field(default_factory=set)
 
@@ -80,7 +84,9 @@ class _Folding:
         for root in roots(self.walked.scopes):
             plan.start(root)
             uses = Uses(root, keeps_inputs=not (self.walked.leeway.assume_defaults or self._as_nodes))
-            plan_step(plan, uses, Elements(self.walked, uses, self._functions), names)
+            elements = Elements(self.walked, uses, self._functions, rounds=self.rounds)
+            plan_step(plan, uses, elements, names)
+            plan.rounding |= elements.has_rounded
         plan.blockers += plan.needed(self.walked)
         plan.raise_blockers("the model cannot be folded", self.rewrite.diagnostics)
         if not plan.edits:

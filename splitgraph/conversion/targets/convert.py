@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import count
 from typing import NamedTuple
@@ -62,9 +63,9 @@ def checked_conversion(
     """
     check_ir_version(ir_version)
     # Of what is in nobody's way, nothing changes.
-    folded = prepared.folded if check_target(prepared.source, target).has_errors else ()
+    starts = starts_of(prepared) if check_target(prepared.source, target).has_errors else [prepared]
     refused: ConversionError | None = None
-    for start in (*folded, prepared):
+    for start in starts:
         try:
             return in_other_forms(start, target, opset, ir_version)
         except ConversionError as error:
@@ -72,6 +73,13 @@ def checked_conversion(
             refused = refused or error
     assert refused is not None
     raise refused
+
+
+def starts_of(prepared: Prepared) -> Iterator[Prepared]:
+    """Yield what a conversion may begin with: the model folded, as exactly as possible first, and as it is."""
+    yield from prepared.folded
+    yield from prepared.rounded
+    yield prepared
 
 
 def in_other_forms(

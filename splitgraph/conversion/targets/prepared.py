@@ -86,6 +86,19 @@ class Prepared:
         ways = [exact] * bool(exact.changes) + [nonempty] * (nonempty.model != exact.model)
         return [Prepared(way.model, self.later, user=self, begun=way) for way in ways]
 
+    @cached_property
+    def rounded(self) -> Sequence[Prepared]:
+        """The model folded as far as anything is known, and constants computed that a runtime may round otherwise: for
+        a runtime that does not read what computes them. Empty if there is no such constant.
+        """
+        if self.source.errors:
+            return ()
+        try:
+            way = convert_folded(self.model, self.leeway, nonempty=True, rounds=True)
+        except ConversionError:
+            return ()
+        return [Prepared(way.model, self.later, user=self, begun=way)] if way.rounding else ()
+
     def examine(self, model: ModelProto) -> Examined:
         """Return a result of `at`, or what became of it, as checks see it."""
         known = self._examined.get(id(model))

@@ -13,7 +13,7 @@ from dataclasses import replace
 import onnx
 
 from splitgraph.conversion.rewrite import Rewrite, step
-from splitgraph.conversion.targets.convert import convert_for_target, in_other_forms
+from splitgraph.conversion.targets.convert import convert_for_target, in_other_forms, starts_of
 from splitgraph.conversion.targets.prepared import Prepared
 from splitgraph.findings.diagnostics import ConversionError, Diagnostic
 from splitgraph.model.places import with_nodes
@@ -45,7 +45,7 @@ def convert_in_runtime(
     prepared, is_free = Prepared(model, leeway), goal.opset is None and goal.ir_version is None
     refusal: ConversionError | None = None
     tried: list[tuple[Rewrite[onnx.ModelProto], RuntimeRun]] = []
-    for start in (*prepared.folded, prepared):
+    for start in starts_of(prepared):
         ran = own
         if start.begun is not None:
             say(f"running the folded model in {trials.host.label}")
