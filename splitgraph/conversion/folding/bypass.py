@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from splitgraph.conversion.folding.certainty import has_negative_zero
 from splitgraph.conversion.folding.elements import Elements
 from splitgraph.conversion.folding.uses import Uses, has_bodies
 from splitgraph.conversion.node import Node
@@ -60,7 +61,8 @@ class _Site:
         if position >= len(self.node.input) or not self.node.input[position]:
             return False
         array = self.elements.of(self.path, self.node.input[position])
-        return array is not None and bool((array == number).all())
+        # -0.0 is another number than 0.0: -0.0 - -0.0 is 0.0.
+        return array is not None and bool((array == number).all()) and not has_negative_zero(array)
 
     def is_absent_or_all(self, position: int, number: int) -> bool:
         """Return True if an input is omitted, or all of its elements are known, and this number."""

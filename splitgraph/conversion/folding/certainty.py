@@ -77,6 +77,11 @@ def is_certain(op_type: str, given: Sequence[Array | None], made: Sequence[Array
         return _has_own_places(arrays[1])
     if op_type == "BitShift":
         return bool((arrays[1] < arrays[0].dtype.itemsize * 8).all())
+    if op_type == "Where":
+        # onnxruntime adds the chosen elements to zeros, so that -0.0 becomes 0.0.
+        return not any(map(has_negative_zero, arrays))
+    if op_type == "OneHot":
+        return _has_bits_of(arrays[2], results[0])
     if all(array.dtype.kind in "iu" for array in results) and results:
         return _fits(op_type, arrays, results[0])
     return op_type not in _TOTALS
@@ -85,7 +90,18 @@ def is_certain(op_type: str, given: Sequence[Array | None], made: Sequence[Array
 def _is_ordered(array: Array) -> bool:
     if array.dtype.kind != "f":
         return True
-    return not (np.isnan(array) | ((array == 0) & np.signbit(array))).any()
+    return not np.isnan(array).any() and not has_negative_zero(array)
+
+
+def has_negative_zero(array: Array) -> bool:
+    """Return True if an element is -0.0."""
+    return array.dtype.kind == "f" and bool(((array == 0) & np.signbit(array)).any())
+
+
+def _has_bits_of(values: Array, made: Array) -> bool:
+    """Return True if each element is one of the values, bit by bit: onnx's evaluator computes them, and rounds."""
+    bits = np.dtype(f"u{made.dtype.itemsize}")
+    return bool(np.isin(made.reshape(-1).view(bits), values.reshape(-1).view(bits)).all())
 
 
 def _keeps_numbers(array: Array, made: Array) -> bool:

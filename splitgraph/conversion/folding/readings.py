@@ -204,6 +204,9 @@ def _resize(reader: _SizeReader) -> _Operands:
         return {}
     if reader.attribute("keep_aspect_ratio_policy", "stretch") != "stretch":
         return {}
+    # Scales are of the region there, and sizes of the result.
+    if reader.attribute("coordinate_transformation_mode", "half_pixel") == "tf_crop_and_resize":
+        return {}
     axes = reader.attribute("axes") or tuple(range(len(data)))
     if not isinstance(axes, tuple) or len(axes) != len(items):
         return {}
@@ -221,8 +224,10 @@ def _times(item: Item, dim: int | Dim, facts: Facts) -> int | None:
     """Return how many times a dimension a size is; None if it is no whole number of times."""
     if not isinstance(item, (int, Dim)):
         return None
+    if isinstance(item, int) and isinstance(dim, int):
+        return item // dim if item > 0 and dim > 0 and item % dim == 0 else None
     if isinstance(item, int) or isinstance(dim, int):
-        return item // dim if isinstance(item, int) and isinstance(dim, int) and dim and item % dim == 0 else None
+        return None
     (_, one), *_ = dim.terms
     (_, many), *_ = item.terms
     times = many // one if one else 0

@@ -22,6 +22,8 @@ STAYS = [
     "(float[N, N] x) => (float[N, N] y) { t = Transpose (x) y = Relu (t) }",
     # Adding 0.0 makes 0.0 of -0.0.
     "(float[N] x) => (float[N] y) <float z = {0}> { a = Add (x, z) y = Relu (a) }",
+    # So does subtracting -0.0.
+    "(float[N] x) => (float[N] y) <float z = {-0.0}> { a = Sub (x, z) y = Relu (a) }",
     # Weights that are all 1: runtimes look for the node.
     "(float[N, 2] x) => (float[N, 2] y) <float[2] w = {1, 1}> { a = Mul (x, w) y = Relu (a) }",
     # The number has dimensions of its own, so that there are more of them behind it.

@@ -179,6 +179,30 @@ def test_sizes_of_a_resize_that_are_multiples_are_scales(sizes: str, scales: lis
     assert_equal_at(before, after, tried, least=3)
 
 
+@pytest.mark.parametrize(
+    ("sizes", "attributes"),
+    [
+        # Scales are of the region there.
+        (
+            "h2 = Mul (h, c2) q = Concat <axis = 0> (n, t, h2, w)",
+            ', coordinate_transformation_mode = "tf_crop_and_resize"',
+        ),
+        # No scale is 0, or below.
+        ("q = Concat <axis = 0> (n, zero, h, w)", ""),
+    ],
+)
+def test_sizes_that_are_no_scales_stay(sizes: str, attributes: str) -> None:
+    before = model(
+        "(float[N, 2, H, W] x) => (float[a, b, c, d] y) <float[8] roi = {0, 0, 0.1, 0.1, 1, 1, 0.9, 0.9}, "
+        "int64[1] zero = {0}, int64[1] c2 = {2}> { n = Shape <end = 1> (x) t = Shape <start = 1, end = 2> (x) "
+        f"h = Shape <start = 2, end = 3> (x) w = Shape <start = 3> (x) {sizes} "
+        f'y = Resize <mode = "linear"{attributes}> (x, roi, , q) }}'
+    )
+    after = splitgraph.convert(before, fold=True).model
+    (node,) = (node for node in after.graph.node if node.op_type == "Resize")
+    assert (len(node.input), node.input[2]) == (4, "")
+
+
 def test_int32_operands_stay_int32() -> None:
     before = model(
         "(float[N, S] x) => (float[a, b] y) <int32[1] o = {1}, int32[1] z = {0}, int64[1] i = {0}> "

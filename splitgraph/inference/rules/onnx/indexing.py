@@ -262,7 +262,8 @@ def non_zero(ctx: NodeContext) -> Sequence[ValueType]:
     dims = dims_of(ctx, 0)
     contents = ctx.contents(0) if static_count(dims) is not None else None
     truths = None if contents is None else contents.integers
-    rank: DimLike | None = None if dims is None else len(dims)
+    # A scalar has no row by the specification, and one in onnxruntime.
+    rank: DimLike | None = len(dims) if dims else None
     if contents is None or truths is None or not contents.shape:
         return [tensor("int64", (rank, None))]
     where = np.nonzero(np.array([truth != 0 for truth in truths]).reshape(contents.shape))
