@@ -333,8 +333,9 @@ class UseCounts:
             return
         self._reads.update(self._keys(scope, [value.name for value in scope.proto.output]))
         notes = scope.proto.quantization_annotation
-        # Quantization annotations name scales and zero points, which may have no other reader.
+        # Quantization annotations name values, and scales and zero points, which may have no other reader.
         named = [entry.value for note in notes for entry in note.quant_parameter_tensor_names]
+        named += [note.tensor_name for note in notes]
         self._reads.update(self._keys(scope, named))
         inputs = {value.name for value in scope.proto.input}
         for tensor in scope.proto.initializer:

@@ -51,6 +51,7 @@ class Uses:
         self.results.update(key(path, value.name) for value in scope.proto.output)
         for note in scope.proto.quantization_annotation:
             self.results.update(key(path, entry.value) for entry in note.quant_parameter_tensor_names)
+            self.results.add(key(path, note.tensor_name))
         inputs = {value.name for value in scope.proto.input} if keeps_inputs else ()
         for tensor in scope.proto.initializer:
             if tensor.name not in inputs:

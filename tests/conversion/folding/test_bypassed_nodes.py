@@ -109,3 +109,23 @@ def test_a_body_with_a_value_of_the_same_name_keeps_what_it_reads() -> None:
     after = fold(before).model
     assert "Identity" in operators(after)
     assert_equal_at(before, after, [{}])
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        "i = Identity (x)",
+        "i = Mul (x, one)",
+        "s = Shape (x) i = Reshape (x, s)",
+        "o = Add (one, one) i = Add (one, o)",
+    ],
+)
+def test_a_value_with_a_quantization_annotation_stays(nodes: str) -> None:
+    before = model(f"(float[N] x) => (float[a] y) <float one = {{1}}, float scale = {{2}}> {{ {nodes} y = Add (i, x) }}")
+    note = before.graph.quantization_annotation.add(tensor_name="i")
+    note.quant_parameter_tensor_names.add(key="SCALE_TENSOR", value="scale")
+    after = fold(before).model
+    assert "i" in {name for node in after.graph.node for name in node.output}
+    assert list(after.graph.quantization_annotation) == [note]
+    assert [tensor.name for tensor in after.graph.initializer if tensor.name == "scale"] == ["scale"]
+    assert_equal_at(before, after, [{"N": 3}])
