@@ -98,7 +98,7 @@ _ONLY_IF: Mapping[str, Callable[[NodeProto, Sequence[Any]], bool]] = {
     "Unique": _is_sorted,
 }
 # What the evaluator raises for values that it does not take.
-_NOT_COMPUTED = (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
+NOT_COMPUTED = (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
 
 
 def is_computable(op_type: str, since_version: int) -> bool:
@@ -113,6 +113,14 @@ def is_exact(op_type: str, since_version: int) -> bool:
     return since_version >= _EXACT.get(op_type, since_version + 1)
 
 
+def is_computed_alike(node: NodeProto, values: Sequence[Any]) -> bool:
+    """Return False for a node of ai.onnx of which onnx's evaluator and runtimes give other elements. values: of its
+    inputs, None for an omitted one.
+    """
+    only_if = _ONLY_IF.get(node.op_type)
+    return only_if is None or only_if(node, values)
+
+
 class NotComputed(Exception):
     """onnx's evaluator does not run a node on these elements. The argument says why."""
 
@@ -123,13 +131,13 @@ def evaluate(node: NodeProto, opset: int, values: Sequence[Any]) -> list[Any]:
     """
     try:
         return _evaluator_of(node, opset, [value is not None for value in values])(values)
-    except _NOT_COMPUTED as error:
+    except NOT_COMPUTED as error:
         raise NotComputed(str(error)) from error
 
 
 def _evaluator_of(node: NodeProto, opset: int, given: Sequence[bool]) -> Callable[[Sequence[Any]], list[Any]]:
     """Return a function that runs a node on its inputs; None for an omitted one. given: which inputs are not omitted.
-    The function raises one of `_NOT_COMPUTED`, and so does this one.
+    The function raises one of `NOT_COMPUTED`, and so does this one.
     """
     meant = version_at("", node.op_type, opset)
     if meant is None or defs.get_schema(node.op_type, opset).since_version != meant.since_version:
@@ -145,10 +153,9 @@ def _evaluator_of(node: NodeProto, opset: int, given: Sequence[bool]) -> Callabl
     function = helper.make_function("computed", "f", [name for name in names if name], outputs, [alone], opsets)
     run = partial(reference.ReferenceEvaluator(function).run, None, attributes={})
     has_name = [bool(name) for name in node.output]
-    only_if = _ONLY_IF.get(node.op_type)
 
     def evaluator(values: Sequence[Any]) -> list[Any]:
-        if only_if is not None and not only_if(node, values):
+        if not is_computed_alike(node, values):
             raise ValueError("elements that the evaluator and runtimes give in several ways")
         feeds = {f"i{index}": value for index, value in enumerate(values) if value is not None}
         with np.errstate(all="ignore"):
@@ -205,7 +212,7 @@ class Computation:
         return self.steps <= _MOST_STEPS
 
     def run(self, trial: Trial) -> list[Any]:
-        """Return the outputs in one trial. Raise one of `_NOT_COMPUTED` if there are none."""
+        """Return the outputs in one trial. Raise one of `NOT_COMPUTED` if there are none."""
         outputs = trial.results.get(self)
         if outputs is None:
             values = [self._value(index, trial) for index in range(len(self._sources))]
@@ -270,7 +277,7 @@ class ComputedValue:
             self._is_asked = True
             try:
                 self._contents = self._computed()
-            except _NOT_COMPUTED:
+            except NOT_COMPUTED:
                 self._contents = None
         return self._contents
 

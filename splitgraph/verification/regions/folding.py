@@ -16,6 +16,7 @@ import numpy as np
 import onnx
 
 from splitgraph.conversion.folding.certainty import is_certain, may_be_certain
+from splitgraph.inference.computed_values import NOT_COMPUTED, is_computed_alike
 from splitgraph.model.schemas.history import version_at
 from splitgraph.model.scopes import MAIN, opset_imports, reads, subgraphs
 from splitgraph.model.tensor_data import byte_size
@@ -123,10 +124,10 @@ class _Known:
         arrays = {name: self._array(name) for name in given}
         if any(array.dtype.kind not in _PLAIN for array in arrays.values()):
             return False
-        made = self._run(node, arrays)
+        read = [arrays[name] if name else None for name in node.input]
+        made = self._run(node, arrays) if is_computed_alike(node, read) else None
         if made is None or not all(isinstance(value, np.ndarray) for value in made):
             return False
-        read = [arrays[name] if name else None for name in node.input]
         is_known = is_moving or self._is_rounded
         if not is_known and not is_certain(node.op_type, read, [np.asarray(value) for value in made]):
             return False
@@ -170,7 +171,7 @@ class _Known:
         try:
             with np.errstate(divide="raise", invalid="raise", over="raise"):
                 return run(load(part), arrays)
-        except (ArithmeticError, UnsupportedError, ValueError, IndexError, RuntimeError):
+        except (*NOT_COMPUTED, UnsupportedError):
             return None
 
 

@@ -121,7 +121,9 @@ def test_a_body_with_a_value_of_the_same_name_keeps_what_it_reads() -> None:
     ],
 )
 def test_a_value_with_a_quantization_annotation_stays(nodes: str) -> None:
-    before = model(f"(float[N] x) => (float[a] y) <float one = {{1}}, float scale = {{2}}> {{ {nodes} y = Add (i, x) }}")
+    before = model(
+        f"(float[N] x) => (float[a] y) <float one = {{1}}, float scale = {{2}}> {{ {nodes} y = Add (i, x) }}"
+    )
     note = before.graph.quantization_annotation.add(tensor_name="i")
     note.quant_parameter_tensor_names.add(key="SCALE_TENSOR", value="scale")
     after = fold(before).model

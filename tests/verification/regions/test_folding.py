@@ -80,12 +80,15 @@ KEPT = {
     "an input": "t = Concat<axis = 0>(i, i) y = Gather(p, t)",
     "an impossible shape": "t = Reshape(p, i2) y = Gather(t, i)",
     "another domain": "t = local.Identity(p) y = Gather(t, i)",
+    "an order that onnx's evaluator does not keep": "t = Unique<sorted = 0>(v) y = Gather(t, i)",
+    "no order": "t, u = TopK<sorted = 0>(v, d) y = Gather(t, i)",
 }
 
 
 @pytest.mark.parametrize("name", KEPT)
 def test_what_computes_stays(name: str) -> None:
-    model = parsed("int64[N] i => float[N, 2] y", KEPT[name], p=TABLE, i2=I64([7, -1]))
+    held = {"i2": I64([7, -1]), "d": I64([2]), "v": F([1, 0])}
+    model = parsed("int64[N] i => float[N, 2] y", KEPT[name], p=TABLE, **held)
     assert folded(model, None) is model
 
 
