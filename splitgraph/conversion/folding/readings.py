@@ -24,7 +24,7 @@ from splitgraph.model.deferred import np, numpy_helper
 from splitgraph.model.names import FreshNames
 from splitgraph.model.onnx_proto import NodeProto
 from splitgraph.model.schemas.history import version_at
-from splitgraph.model.scopes import MAIN, FunctionKey, Scope, called_function, node_label, plain_domain
+from splitgraph.model.scopes import MAIN, FunctionKey, GraphPath, Scope, called_function, node_label, plain_domain
 from splitgraph.model.value_type import Item, Shape, ValueType
 
 # What the operands of a node become, by position: numbers; None for one that is left out.
@@ -34,14 +34,16 @@ _WHY = "sizes that it can say itself"
 
 @dataclass(slots=True)
 class _SizeReader:
-    """A node that reads sizes. edited: gets other attributes where the reading needs them. relies_on_sizes: the reading
-    is right only because no dimension is 0.
+    """A node that reads sizes. edited: gets other attributes where the reading needs them. facts: of its graph.
+    certain: the facts without what a Reshape is taken to mean. relies_on_sizes: the reading is right only because no
+    dimension is 0.
     """
 
     edited: Node
     scope: Scope
     elements: Elements
     facts: Facts
+    certain: Facts
     since_version: int
     contents: Callable[[str], Sequence[Item] | None]
     nonempty: bool
@@ -118,9 +120,9 @@ def _reshape(reader: _SizeReader) -> _Operands:
         return {}
     if any(not isinstance(item, (int, Dim)) or (isinstance(item, int) and item < -1) for item in items):
         return {}
-    target = plain_target(items, data, made, reader.facts)
+    target = plain_target(items, data, made, reader.certain)
     if target is None and reader.nonempty:
-        target = plain_target(items, data, made, reader.facts, nonempty=True)
+        target = plain_target(items, data, made, reader.certain, nonempty=True)
         reader.relies_on_sizes = target is not None
     if target is None:
         return {}
@@ -258,6 +260,7 @@ class SaidSizes:
     as_nodes: bool = False
     nonempty: bool = False
     relying: list[str] = field(default_factory=list)
+    _certain: dict[GraphPath, Facts] = field(default_factory=dict, init=False)
 
     def run(self) -> None:
         """Plan them in graph order."""
@@ -283,6 +286,17 @@ class SaidSizes:
             return False
         return place not in self.walked.set_aside and detail is not None and place[1] not in detail.unread
 
+    def _certain_of(self, path: GraphPath, facts: Facts) -> Facts:
+        """Return the facts of a graph without those that say that a dimension is not 0. Inference takes a computed
+        target of a Reshape, such as `[B*S, 8]`, to mean that; a model runs with B = 0 all the same.
+        """
+        if path not in self._certain:
+            self._certain[path] = made = Facts()
+            for obligation in facts.obligations:
+                if (obligation.relation, obligation.rhs) != (">=", 1):
+                    made.require(obligation)
+        return self._certain[path]
+
     def _reading(self, scope: Scope, index: int, node: NodeProto) -> Replacement | None:
         version = version_at(node.op_type, opset_of(scope.imports))
         facts = self.walked.facts.get(scope.path)
@@ -294,6 +308,7 @@ class SaidSizes:
             scope,
             self.elements,
             facts,
+            self._certain_of(scope.path, facts),
             version.since_version,
             lambda name: self.elements.items_of(scope.path, name),
             self.nonempty,

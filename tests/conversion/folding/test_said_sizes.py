@@ -179,6 +179,22 @@ def test_sizes_of_a_resize_that_are_multiples_are_scales(sizes: str, scales: lis
     assert_equal_at(before, after, tried, least=3)
 
 
+@pytest.mark.parametrize("first", ["Mul (n, t)", "Mul (t, n)"])
+def test_a_target_of_another_reshape_does_not_say_that_the_batch_is_not_empty(first: str) -> None:
+    """Inference takes [N*S, 8] to mean that N*S is no 0, which would copy N. With N = 0, it copies 0."""
+    before = model(
+        "(float[N, S, 8] x) => (float[a, b] y, float[c, d] z) <int64[1] m = {8}> { n = Shape <end = 1> (x) "
+        f"t = Shape <start = 1, end = 2> (x) k = {first} r = Constant <value_ints = [8]> () "
+        "p = Concat <axis = 0> (k, r) y = Reshape (x, p) w = Mul (t, m) q = Concat <axis = 0> (n, w) "
+        "z = Reshape (x, q) }"
+    )
+    after = fold(before).model
+    reshapes = [node for node in after.graph.node if node.op_type == "Reshape"]
+    assert constants(after)[reshapes[0].input[1]] == [-1, 8]
+    assert reshapes[1].input[1] not in constants(after)
+    assert_equal_at(before, after, [{"N": 0, "S": 3}, {"N": 2, "S": 3}], least=2)
+
+
 @pytest.mark.parametrize(
     ("sizes", "attributes"),
     [
