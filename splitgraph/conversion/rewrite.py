@@ -43,12 +43,13 @@ class Tolerance(NamedTuple):
 
 class GivenSizes(NamedTuple):
     """The sizes that `reshape` gave a model. items: the new dimensions along which items stand apart. lengths: why they
-    do not along others, as people read it.
+    do not along others, as people read it. readings: what is taken of numbers that have several (`sizes/search.py`).
     """
 
     asked: NewSizes
     items: frozenset[str]
     lengths: Mapping[str, str]
+    readings: Mapping[Any, int]
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ from splitgraph.inference.openvino_ir.infer import analyse_mirror
 from splitgraph.model.onnx_proto import ModelProto
 from splitgraph.model.scopes import MAIN
 from splitgraph.model.values import value_type
-from splitgraph.options import NewSizes, Sizes
+from splitgraph.options import Sizes
 from splitgraph.verification.batch_sizes import TIMES, batch_sizes
 from splitgraph.verification.models.model_files import Model, weights_of
 from splitgraph.verification.models.repeated import (
@@ -88,11 +88,11 @@ def verify_sizes(
     case: _OnnxCase | _IrCase
     if isinstance(before, ModelProto) and isinstance(after, ModelProto):
         wanted = replace(read_wanted(before, sizes), batch=given.items)
-        case = _OnnxCase(without_passed_on(before), without_passed_on(after), sizes, wanted)
+        case = _OnnxCase(without_passed_on(before), without_passed_on(after), given, wanted)
     else:
         assert isinstance(before, OpenVINOModel) and isinstance(after, OpenVINOModel)
         wanted = read_wanted_ir(before, sizes)
-        case = _IrCase(before, after, sizes, replace(wanted, batch=given.items))
+        case = _IrCase(before, after, given, replace(wanted, batch=given.items))
     wanted = case.wanted
     named: Any = case.after if not wanted.new else case.with_names()
     done: list[tuple[_Check, Verification]] = []
@@ -210,12 +210,13 @@ def _checks(case: _OnnxCase | _IrCase, named: Any) -> Iterator[_Check]:
 class _OnnxCase:
     before: ModelProto
     after: ModelProto
-    sizes: NewSizes
+    given: GivenSizes
     wanted: Wanted
 
     def with_names(self) -> ModelProto:
         """Return the model after with names in place of numbers."""
-        return convert_to(self.before, self.wanted.named(), self.sizes)[0].model
+        given = self.given
+        return convert_to(self.before, self.wanted.named(), given.asked, taken=given.readings)[0].model
 
     def renamed(self) -> ModelProto:
         """Return the model before with the values for its own symbols."""
@@ -270,11 +271,11 @@ class _IrCase:
 
     before: OpenVINOModel
     after: OpenVINOModel
-    sizes: NewSizes
+    given: GivenSizes
     wanted: Wanted
 
     def with_names(self) -> OpenVINOModel:
-        return convert_ir_to(self.before, self.wanted.named(), self.sizes)[0].model
+        return convert_ir_to(self.before, self.wanted.named(), self.given.asked, self.given.readings)[0].model
 
     def renamed(self) -> OpenVINOModel:
         return self.fixed(self.before, self.wanted.old)

@@ -11,13 +11,15 @@ from splitgraph.conversion.plan import Plan
 from splitgraph.conversion.repair import repaired
 from splitgraph.conversion.rewrite import GivenSizes, Rewrite, step
 from splitgraph.conversion.sizes.constant_outputs import told_outputs, with_readers, without_idle_readers
-from splitgraph.conversion.sizes.follow import Operators
+from splitgraph.conversion.sizes.follow import Operators, Reading
 from splitgraph.conversion.sizes.formulas import NotWritable
 from splitgraph.conversion.sizes.laws import told_conditions
 from splitgraph.conversion.sizes.over import APART, FLOW, OVER
 from splitgraph.conversion.sizes.rounds import given_by_the_user
 from splitgraph.conversion.sizes.rules import RULES, SAYING
 from splitgraph.conversion.sizes.search import find_reading
+from splitgraph.conversion.sizes.values import RULES as VALUE_RULES
+from splitgraph.conversion.sizes.values import VALUES
 from splitgraph.conversion.sizes.wanted import Wanted, read_wanted, relabelled, renamed
 from splitgraph.conversion.sizes.weights import weights_of
 from splitgraph.conversion.sizes.write import SizeWriter
@@ -31,7 +33,7 @@ from splitgraph.model.values import write_dim
 from splitgraph.options import STRICT, Leeway, NewSizes, Sizes
 
 # An Identity reads what is a constant and an output.
-_OPERATORS = Operators("", RULES, {**SAYING, "Identity": 0}, OVER, APART, FLOW)
+_OPERATORS = Operators("", {**RULES, **VALUE_RULES}, {**SAYING, "Identity": 0}, OVER, APART, FLOW, VALUES)
 
 
 def convert_sizes(model: ModelProto, sizes: NewSizes, leeway: Leeway = STRICT) -> Rewrite[ModelProto]:
@@ -43,9 +45,15 @@ def convert_sizes(model: ModelProto, sizes: NewSizes, leeway: Leeway = STRICT) -
 
 
 def convert_to(
-    model: ModelProto, wanted: Wanted, sizes: NewSizes, leeway: Leeway = STRICT
-) -> tuple[Rewrite[ModelProto], tuple[frozenset[str], Mapping[str, str]]]:
-    """Do the same with sizes that were read. Return also what `GivenSizes` has besides. sizes: as asked for."""
+    model: ModelProto,
+    wanted: Wanted,
+    sizes: NewSizes,
+    leeway: Leeway = STRICT,
+    taken: Mapping[Reading, int] | None = None,
+) -> tuple[Rewrite[ModelProto], tuple[frozenset[str], Mapping[str, str], Mapping[Reading, int]]]:
+    """Do the same with sizes that were read. Return also what `GivenSizes` has besides. sizes: as asked for. taken: as
+    in `find_reading`.
+    """
     plan = Plan()
     rewrite, walked = repaired(model, leeway)
     plan.refuse_errors(walked)
@@ -62,7 +70,7 @@ def convert_to(
     before = walk_model(_undeclared(renamed(model, wanted)), leeway)
     weights = weights_of(sizes.folder)
     found = find_reading(
-        wanted, _OPERATORS, entries, before, lambda follower: walk_model(bare, leeway, follower), weights
+        wanted, _OPERATORS, entries, before, lambda follower: walk_model(bare, leeway, follower), weights, taken
     )
     walked, follower = found.walked, found.follower
     plan.blockers += map(called.told, found.in_the_way())

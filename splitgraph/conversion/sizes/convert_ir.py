@@ -11,6 +11,7 @@ from splitgraph.conversion.openvino_ir import Place, graph_at
 from splitgraph.conversion.plan import Plan
 from splitgraph.conversion.rewrite import GivenSizes, Rewrite
 from splitgraph.conversion.sizes.baked import is_right
+from splitgraph.conversion.sizes.follow import Reading
 from splitgraph.conversion.sizes.formulas import NotWritable
 from splitgraph.conversion.sizes.laws import told_conditions
 from splitgraph.conversion.sizes.rounds import given_by_the_user
@@ -45,9 +46,11 @@ def convert_ir_sizes(model: OpenVINOModel, sizes: NewSizes) -> Rewrite[OpenVINOM
 
 
 def convert_ir_to(
-    model: OpenVINOModel, wanted: Wanted, sizes: NewSizes
-) -> tuple[Rewrite[OpenVINOModel], tuple[frozenset[str], Mapping[str, str]]]:
-    """Do the same with sizes that were read. Return also what `GivenSizes` has besides. sizes: as asked for."""
+    model: OpenVINOModel, wanted: Wanted, sizes: NewSizes, taken: Mapping[Reading, int] | None = None
+) -> tuple[Rewrite[OpenVINOModel], tuple[frozenset[str], Mapping[str, str], Mapping[Reading, int]]]:
+    """Do the same with sizes that were read. Return also what `GivenSizes` has besides. sizes: as asked for. taken: as
+    in `find_reading`.
+    """
     before = infer_ir(model, fill=False).diagnostics
     known = {finding.location for finding in before if finding.severity == "error"}
     unlabelled, bound = mirror(model), BoundSizes(wanted.bound, ())
@@ -57,7 +60,7 @@ def convert_ir_to(
     weights = WeightReader(_Constants(model, mirrored).read)
     unchanged = walk_mirror(_with_inputs(unlabelled, renamed(unlabelled.model, wanted)), bound)
     found = find_reading(
-        wanted, LAYERS, entries, unchanged, lambda follower: walk_mirror(mirrored, bound, follower), weights
+        wanted, LAYERS, entries, unchanged, lambda follower: walk_mirror(mirrored, bound, follower), weights, taken
     )
     walked, follower = found.walked, found.follower
     plan.blockers += found.in_the_way(known)

@@ -42,7 +42,7 @@ class Choice(NamedTuple):
     """The readings of a number, or of a target that differ in one digit. number: of the entry or the digit. symbols:
     those in it. readings: of each, the entry that changes, and what it becomes; a number stays. is_asked: more than one
     that fits is a question to the user. is_cut: in one of them the digit is cut. likely: how many are asked about where
-    the first one fits; 0 for all.
+    the first one fits; 0 for all. is_value: all of them fit, as they change no dimension.
     """
 
     number: int
@@ -51,6 +51,7 @@ class Choice(NamedTuple):
     is_asked: bool
     is_cut: bool = False
     likely: int = 0
+    is_value: bool = False
 
 
 # Returns the number of the reading that is taken.

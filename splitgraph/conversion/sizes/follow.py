@@ -151,7 +151,7 @@ class Operators:
 
     domain: that of the operators. rules: read a node, by domain and operator. saying: the input that says a size. over:
     the axes along which a node computes, by domain and operator. apart: the operators that compute over none. flow:
-    what they make of sizes.
+    what they make of sizes. values: those with numbers that change no dimension (`values.py`).
     """
 
     domain: str
@@ -160,6 +160,7 @@ class Operators:
     over: Mapping[tuple[str, str], Over]
     apart: Collection[str]
     flow: SizeFlow
+    values: Collection[str] = ()
 
 
 @dataclass(slots=True)
@@ -173,7 +174,8 @@ class Follower:
     of Reshapes, the digits along an axis. merged: the values of which the last walk asked that, by input and axis.
     needs: what the last walk found; blocked: what cannot follow, by location; conditions: which
     sizes have to be equal. edits, attributes: what the last walk
-    read otherwise: elements of constant inputs by position, and attributes; None for one that is dropped. own: the
+    read otherwise: elements of constant inputs by position, and attributes; None for one that is dropped. values: the
+    dimensions in place of numbers that nodes compute with (`values.py`), by position and entry. own: the
     nodes about which something is decided. choices: the place that is taken for a digit in a Reshape that has several;
     alternatives: those that the last walk met. over: where the last walk computed over a dimension, by symbol;
     over_merged: the same, where a size that was 1 is one
@@ -191,6 +193,7 @@ class Follower:
     cuts: dict[InputPlace, Cut] = field(default_factory=dict)
     edits: dict[NodePlace, dict[int, Contents]] = field(default_factory=dict)
     attributes: dict[NodePlace, dict[str, tuple[int, ...] | None]] = field(default_factory=dict)
+    values: dict[NodePlace, dict[int, dict[int, Dim]]] = field(default_factory=dict)
     orders: dict[tuple[InputPlace, int], Order] = field(default_factory=dict)
     merged: dict[tuple[InputPlace, int], str] = field(default_factory=dict)
     needs: list[Need] = field(default_factory=list)
@@ -208,6 +211,7 @@ class Follower:
         """Forget what an earlier walk found."""
         self.edits.clear()
         self.attributes.clear()
+        self.values.clear()
         self.merged.clear()
         self.needs.clear()
         self.blocked.clear()
@@ -243,7 +247,7 @@ class Follower:
         site.fit_sizes()
         self._note_over(site)
         for position in range(ctx.input_count):
-            if site.place(position) in self.entries:
+            if site.place(position) in self.entries and ctx.node.op_type not in self.operators.values:
                 site.restate_entries(position, self.entries[site.place(position)])
 
     def _meet(self, ctx: NodeContext) -> None:
@@ -446,10 +450,17 @@ class Site:
         self.ctx.require(dim // number, ">=", 1)
 
     def either(
-        self, position: int, entry: int, meanings: Sequence[Meaning], told: int | None = None, likely: int = 0
+        self,
+        position: int,
+        entry: int,
+        meanings: Sequence[Meaning],
+        told: int | None = None,
+        likely: int = 0,
+        *,
+        is_value: bool = False,
     ) -> DimLike:
         """Return what an entry of a constant means: what is decided about it, else the first meaning, unless the search
-        tries another one. told: the entry as a user counts. likely: as in `Choice`.
+        tries another one. told: the entry as a user counts. likely, is_value: as in `Choice`.
         """
         decided = self.decided(position, entry)
         if decided is not None:
@@ -467,10 +478,16 @@ class Site:
         )
         symbols = frozenset().union(*(symbols_of(says) for _, says in readings)) & self.wanted.old.keys()
         key = self.place(position), entry
-        choice = Choice(number, symbols, readings, True, likely=len({each.value for each in meanings[:likely]}))
+        asked = len({each.value for each in meanings[:likely]})
+        choice = Choice(number, symbols, readings, True, likely=asked, is_value=is_value)
         is_attribute = not self.ctx.has_input(position)
         self.follower.alternatives[key] = Alternative(choice, key[0], self.ctx.location, is_attribute)
         return distinct[min(self.follower.choices.get(key, 0), len(distinct) - 1)].value
+
+    def compute_with(self, position: int, entry: int, dim: Dim) -> None:
+        """The node computes with a dimension in place of a number."""
+        place = self.ctx.walk.path, self.ctx.index
+        self.follower.values.setdefault(place, {}).setdefault(position, {})[entry] = dim
 
     def decided(self, position: int, entry: int) -> DimLike | None:
         """Return what is decided about an entry of a constant."""

@@ -4,13 +4,15 @@ In the second walk a size that changes has a name, `N` for 8; the model's own na
 dimensions are compared at many sizes, not proved: all names together take each size up to 12.
 
 1. No new condition. The result runs wherever the model did, with any size for N. A condition on a length alone, as
-   `32 | H` of a U-Net, cannot be forbidden, but has to hold again and again.
+   `32 | H` of a U-Net, cannot be forbidden, but has to hold again and again, or up to a limit beyond the old size: a
+   table of 1,024 positions has no more.
 2. What keeps its name keeps its meaning: an output of the size `batch` has that size, whatever N is. A batch stands
    along one axis of an output, and is a factor there.
 """
 
 from __future__ import annotations
 
+import bisect
 import itertools
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
@@ -28,6 +30,8 @@ _LARGEST, _OF_MANY = {0: 1, 1: 12, 2: 12, 3: 12, 4: 7, 5: 5}, 3
 _MOST_NAMES = 7
 # A condition on a length holds in each of so many windows of sizes, which are at least so wide.
 _WINDOWS, _WIDTH = 3, 128
+# Larger than any table.
+_BEYOND = 2**32
 
 
 class Breach(NamedTuple):
@@ -140,22 +144,30 @@ class _Condition(NamedTuple):
     @property
     def is_broken(self) -> bool:
         """True if it asks for sizes of the fixed names, holds for few sizes of the others, or not for those that are
-        wanted.
+        wanted. A limit of the others is none.
         """
         names = self.obligation.symbols
-        if self.fixed and _varies(self.holds, self.fixed, names - self.fixed):
+        if self.fixed and (_varies(self.holds, self.fixed, names - self.fixed) or self._ends):
             return True
         if names <= self.wanted.new.keys() and not self.holds(self.wanted.new):
             return True
         if self.obligation.relation == ">=" or self.fixed:
             return False
-        return self._binds(names) or not all(map(self._holds_again, names))
+        return self._binds(names) or not all(self._holds_again(name) or self._is_limit(name) for name in names)
 
     @property
     def says_something(self) -> bool:
         """True if there are sizes that a caller can choose at which it does not hold."""
         names = self.obligation.symbols
-        return not self.fixed and not names <= self.wanted.new.keys() and _varies(self.holds, names, ())
+        if self.fixed or names <= self.wanted.new.keys():
+            return False
+        return self._ends or _varies(self.holds, names, ())
+
+    @property
+    def _ends(self) -> bool:
+        """True if it does not hold for large sizes of the one name in it."""
+        names = self.obligation.symbols
+        return len(names) == 1 and not self.holds({min(names): _BEYOND})
 
     def holds(self, sizes: Mapping[str, int]) -> bool:
         left, right = _value(self.obligation.lhs, sizes), _value(self.obligation.rhs, sizes)
@@ -183,6 +195,11 @@ class _Condition(NamedTuple):
             for first in range(self.wanted.old[name] + 1, self.wanted.old[name] + 1 + _WINDOWS * width, width)
         )
 
+    def _is_limit(self, name: str) -> bool:
+        """Return True if it holds for all sizes up to one that is larger than the old one: a table has so many rows."""
+        others = {**self.wanted.old, **self.wanted.new}
+        return all(self.holds({**others, name: size}) for size in range(1, self.wanted.old[name] + 2))
+
 
 def told_conditions(judgement: Judgement, wanted: Wanted) -> Iterator[Diagnostic]:
     """Yield the conditions on lengths that the result has. Those on one name are put together where that is plain."""
@@ -198,8 +215,19 @@ def told_conditions(judgement: Judgement, wanted: Wanted) -> Iterator[Diagnostic
                 texts = {f"{name} to be a multiple of {good[0]}": equality.location}
             elif good and good == [size for size in tried if size >= good[0]]:
                 texts = {f"{name} to be at least {good[0]}": equality.location}
+            elif good and good == [size for size in tried if size <= good[-1]]:
+                texts = {f"{name} to be at most {_limit(conditions, name)}": equality.location}
         for text, location in texts.items():
             yield diagnostic("SG423", f"needs {wanted.spelled(text)}", location, severity="info")
+
+
+def _limit(conditions: Sequence[_Condition], name: str) -> int:
+    """Return the largest size at which conditions hold that hold for all smaller ones."""
+
+    def breaks(size: int) -> bool:
+        return not all(each.holds({name: size}) for each in conditions)
+
+    return bisect.bisect_left(range(1, _BEYOND), True, key=breaks)
 
 
 def _by_names(requirements: Iterable[Requirement]) -> Mapping[frozenset[str], list[Requirement]]:

@@ -113,6 +113,8 @@ class Origins:
         if any(each.axis == counted.along or each.along == counted.axis for each in kept):
             raise Stuck("its numbers count along two axes, and each of them counts along the other")
         self._follower.patterns[place] = (*kept, counted)
+        # Along this axis, it says what a list that counts says.
+        self._follower.repeated.get(place, {}).pop(counted.axis, None)
         self._expand(place, counted.axis, dim)
 
     def _count_in_part(self, producer: _Producer, axis: int, dim: DimLike, entry: int) -> None:
@@ -363,7 +365,8 @@ class Origins:
         if is_counted and not is_one_factor(dim) and self._was_one(dim):
             raise Stuck(f"{has_size} count along it; part of {dim} was 1, so what they count is not known")
         if isinstance(found, Repeated):
-            self._follower.repeated.setdefault(reader, {})[axis] = found
+            if not self._counts(reader, axis):
+                self._follower.repeated.setdefault(reader, {})[axis] = found
             self._expand(reader, axis, dim)
             return
         if isinstance(found, Counted):
@@ -383,6 +386,10 @@ class Origins:
         sizes = tuple(size for size in map(wanted.before, dims) if isinstance(size, int))
         if len(sizes) < max(len(dims), 2) or prod(sizes) != array.shape[axis] or self._was_one(dim):
             return False
+        lengths = (size for size, part in zip(sizes, dims, strict=True) if not symbols_of(part) <= wanted.batch)
+        if 1 in lengths:
+            # Weights of one place say nothing of several: T - 5 of 6.
+            return False
         cut = Cut(axis, sizes, dims)
         parts = array.reshape(cut.parts(array.shape, sizes))
         found = {axis + at: found_along(parts, axis + at) for at, part in enumerate(dims) if wanted.moves(part)}
@@ -400,6 +407,11 @@ class Origins:
             follower.patterns[reader] = counted
         self._expand(reader, axis, dim)
         return True
+
+    def _counts(self, reader: InputPlace, axis: int) -> bool:
+        """Return True if an entry of weights is known to count along an axis."""
+        patterns = self._follower.patterns.get(reader, ())
+        return not isinstance(patterns, Triangle) and any(each.axis == axis for each in patterns)
 
     def _was_one(self, dim: DimLike) -> bool:
         """Return True for a dimension with the name of a length, and not of items, that was 1."""

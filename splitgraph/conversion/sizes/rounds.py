@@ -9,6 +9,7 @@ from copy import deepcopy
 from splitgraph.conversion.plan import errors_of
 from splitgraph.conversion.sizes.follow import Follower, InputPlace, Need, Operators
 from splitgraph.conversion.sizes.origins import Origins, Stuck
+from splitgraph.conversion.sizes.values import constant_input
 from splitgraph.conversion.sizes.wanted import Wanted
 from splitgraph.conversion.sizes.weights import WeightReader
 from splitgraph.dim import Dim, DimLike, parse_given_dim, symbols_of
@@ -67,7 +68,7 @@ def _repeat_for_equal_nodes(walked: Walked, follower: Follower) -> None:
 
 def _repeat(follower: Follower, scope: Scope, seen: int, index: int) -> None:
     before, after = (scope.path, seen), (scope.path, index)
-    for held in (follower.edits, follower.attributes):
+    for held in (follower.edits, follower.attributes, follower.values):
         if before in held:
             held[after] = held[before]  # type: ignore[assignment]
     node = scope.nodes[index]
@@ -117,6 +118,9 @@ def given_by_the_user(
         scope, index = nodes[match[1]]
         node, entry = scope.nodes[index], int(match[2])
         position = operators.saying.get(node.op_type, -1)
+        if node.op_type in operators.values:
+            held = [_elements(walked, scope, name) is not None for name in node.input]
+            position = constant_input(node.op_type, held) or 0
         if node.op_type in _CARRYING and entry in range(2, len(node.input)):
             # What a loop carries on is called by its input.
             entry, position = 0, entry
@@ -136,9 +140,9 @@ def given_by_the_user(
         before = known.items[entry]
         if dim is not None:
             before = _checked(_read_dim(dim, text, wanted), before, text, wanted)
-        elif not isinstance(before, int):
+        elif not isinstance(before, (int, float)):
             raise SplitgraphError(f"{text!r} is no number, so that it cannot stay as it is")
-        found.setdefault(place, {})[entry] = before
+        found.setdefault(place, {})[entry] = before  # type: ignore[assignment]
     return found
 
 
@@ -153,7 +157,7 @@ def _checked(dim: DimLike, before: object, text: str, wanted: Wanted) -> DimLike
     if unknown:
         raise SplitgraphError(f"{text}={dim}: no input has a dimension {unknown[0]}{meant(unknown[0], wanted.places)}")
     old = wanted.before(dim)
-    if isinstance(old, int) and isinstance(before, int) and before > 0 and old != before:
+    if isinstance(old, int) and isinstance(before, (int, float)) and before > 0 and old != before:
         told, names = wanted.spelled(f"{text}={dim}"), ", ".join(wanted.spelled(name) for name in wanted.old)
         text = f"{told} is {old} at the old sizes, where the model has {before}; say it in terms of {names}"
         raise SplitgraphError(text)
@@ -161,9 +165,8 @@ def _checked(dim: DimLike, before: object, text: str, wanted: Wanted) -> DimLike
 
 
 def _read_dim(written: str, place: str, wanted: Wanted) -> DimLike:
-    for name in wanted.new:
-        # As messages spell a size that is a number before and after.
-        written = written.replace(wanted.spelled(name), name)
+    # As messages spell a size that is a number before and after.
+    written = wanted.unspelled(written)
     try:
         dim = parse_given_dim(written, ())
     except ValueError as error:

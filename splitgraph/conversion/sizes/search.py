@@ -35,7 +35,8 @@ _ITEMS_HELP = "If it is no batch, name the dimension with reshape --input-shape,
 class Found(NamedTuple):
     """A walk with new sizes. stuck: the needs that nothing gives, with why. over: where a dimension is computed over,
     by symbol; lost: the outputs that do not have one. judgement: what the laws say (`laws.py`). dropped: the same of
-    dimensions that are taken for lengths. questions: what has several readings that fit.
+    dimensions that are taken for lengths. questions: what has several readings that fit. choices: the readings that are
+    taken, where that is not the first one.
     """
 
     wanted: Wanted
@@ -47,12 +48,13 @@ class Found(NamedTuple):
     judgement: Judgement
     dropped: Mapping[str, tuple[str, str]] = MappingProxyType({})
     questions: tuple[Diagnostic, ...] = ()
+    choices: Mapping[Reading, int] = MappingProxyType({})
 
     @property
-    def given(self) -> tuple[frozenset[str], Mapping[str, str]]:
-        """Return the dimensions along which items stand apart, and why they do not along others."""
+    def given(self) -> tuple[frozenset[str], Mapping[str, str], Mapping[Reading, int]]:
+        """Return the dimensions along which items stand apart, why they do not along others, and the readings."""
         lengths = {name: f"{location}: {text}" for name, (location, text) in self.dropped.items()}
-        return self.wanted.batch, lengths
+        return self.wanted.batch, lengths, self.choices
 
     def not_apart(self) -> Mapping[str, tuple[str, str]]:
         """Return why items do not stand apart along a dimension, by symbol: the node, and what it does."""
@@ -98,10 +100,11 @@ def find_reading(
     before: Walked,
     walk: Callable[[Follower], Walked],
     weights: WeightReader,
+    taken: Mapping[Reading, int] | None = None,
 ) -> Found:
     """Walk a model with new sizes until nothing more can be decided. entries: what the user says of constants. before:
     the walk over the model as it is, with the new names of its own dimensions. walk: walks the model with what it is
-    given.
+    given. taken: the readings, if they are known: nothing is asked then.
     """
 
     ignored = {found.location for found in before.diagnostics if found.severity == "error"}
@@ -113,14 +116,17 @@ def find_reading(
         walked, stuck = walk_followed(lambda: walk(follower), follower, weights)
         judgement = judge(before, walked, wanted, ignored, follower.conditions)
         over = {**items_by_number(walked, follower, wanted.batch), **follower.over}
-        return Found(wanted, walked, follower, stuck, over, _lost(walked, wanted), judgement)
+        return Found(wanted, walked, follower, stuck, over, _lost(walked, wanted), judgement, choices=choices)
 
     dropped = dict[str, tuple[str, str]]()
     while True:
         found = follow(wanted, {})
+        if taken:
+            # Only a first walk meets the dimensions that numbers may be.
+            found = follow(wanted, taken)
         read = {name for each in found.follower.alternatives.values() for name in each.choice.symbols}
         lengths = wanted.batch & found.not_apart().keys() - read - wanted.asked
-        if not lengths:
+        if not lengths and taken is None:
             found = _with_best_reading(found, follow)
             lengths = wanted.batch & found.not_apart().keys() - wanted.asked
         if not lengths:
@@ -173,8 +179,8 @@ def _with_questions(found: Found, choices: Mapping[Reading, int], follow: Follow
         batch = found.wanted.asked if taken and key not in fixed else found.wanted.not_asked
         names = choice.symbols - batch if choice.is_cut or key not in fixed else frozenset()
         lengths = replace(found.wanted, batch=found.wanted.batch - names)
-        fitting = [taken]
-        for each in asked:
+        fitting = [*range(len(choice.readings))] if choice.is_value else [taken]
+        for each in () if choice.is_value else asked:
             if each != taken:
                 trial = {**choices, key: each}
                 other, _ = _searched(follow(lengths, trial), trial, follow, fixed | {key}, _MOST_REPAIRS)
@@ -230,7 +236,7 @@ def _others(
     before = [
         reading
         for reading, each in alternatives.items()
-        if reading not in fixed and order.get(each.location, ()) <= first
+        if reading not in fixed and not each.choice.is_value and order.get(each.location, ()) <= first
     ]
     for reading in sorted(before, key=lambda reading: order.get(alternatives[reading].location, ()), reverse=True):
         for number in range(len(alternatives[reading].choice.readings)):

@@ -40,7 +40,8 @@ class Wanted:
     axes: where each of the new symbols stands, by input. unnamed: names for dimensions of inputs that have neither a
     name nor a number in the model, by input and axis. batch: those of the new symbols along which items stand apart, as
     far as is known. asked: those that the caller calls a batch.
-    outputs: those that are constant integers (`constant_outputs.py`).
+    outputs: those that are constant integers (`constant_outputs.py`). stand_ins: the symbols that stand for a size
+    that was a number and becomes one, also once `named` has taken the number away.
     """
 
     shapes: Mapping[str, Sequence[DimLike | None]]
@@ -53,6 +54,7 @@ class Wanted:
     asked: frozenset[str] = frozenset()
     unnamed: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
     outputs: frozenset[str] = frozenset()
+    stand_ins: tuple[str, ...] = ()
 
     @property
     def not_asked(self) -> frozenset[str]:
@@ -80,9 +82,21 @@ class Wanted:
 
     def spelled(self, text: str) -> str:
         """Return a text with the dimensions of inputs in place of the symbols that stand for numbers."""
-        for name in self.new:
-            text = text.replace(name, f"{self.places[name].input}[{self.places[name].axis}]")
+        if not self.stand_ins:
+            return text
+        # A node may be called "resize0", or "size0" behind the name of its graph.
+        names = re.compile(rf"(?<![\w.])(?<!\w/)({'|'.join(self.stand_ins)})(?!\w)")
+        return names.sub(lambda found: self._spelled_name(found[1]), text)
+
+    def unspelled(self, text: str) -> str:
+        """Return a text with the symbols again, where `spelled` has put dimensions of inputs."""
+        for name in self.stand_ins:
+            text = re.sub(rf"(?<!\w){re.escape(self._spelled_name(name))}", name, text)
         return text
+
+    def _spelled_name(self, name: str) -> str:
+        place = self.places[name]
+        return f"{place.input}[{place.axis}]"
 
     def moves(self, dim: object) -> bool:
         """Return True for a dimension that changes with the sizes."""
@@ -268,6 +282,7 @@ class _SizesReader:
             axes,
             frozenset(axes),
             first if self._is_batch else frozenset(),
+            stand_ins=tuple(self._new),
         )
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any
 
 from splitgraph.conversion.node import Node
@@ -53,7 +54,8 @@ class SizeWriter:
 
     def _edited(self, path: GraphPath) -> set[int]:
         follower = self.follower
-        places: list[NodePlace] = [*follower.edits, *follower.attributes, *(each[:2] for each in follower.expanded)]
+        places: list[NodePlace] = [*follower.edits, *follower.attributes, *follower.values]
+        places += [each[:2] for each in follower.expanded]
         return {index for where, index in places if where == path}
 
     def _replacement(self, scope: Scope, index: int) -> Replacement | None:
@@ -63,6 +65,9 @@ class SizeWriter:
         for position, contents in sorted(self.follower.edits.get((scope.path, index), {}).items()):
             why.append(f"{_operand(node, position)} {_spelled(contents)}")
             self._write_elements(draft, edited, position, contents)
+        for position, entries in sorted(self.follower.values.get((scope.path, index), {}).items()):
+            why.append(f"computes with {', '.join(map(str, entries.values()))}")
+            edited.inputs[position] = draft.with_sizes(node.input[position], entries)
         for name, numbers in self.follower.attributes.get((scope.path, index), {}).items():
             edited.attributes.pop(name, None)
             if numbers is not None:
@@ -156,6 +161,17 @@ class _FollowingDraft(SizeDraft):
         return (
             name if cut is None else self.write("Reshape", [name, self.elements(whole, (len(whole),), _INT64)], "whole")
         )
+
+    def with_sizes(self, name: str, entries: Mapping[int, DimLike]) -> str:
+        """Write a constant with sizes in place of some of its numbers; returns its name."""
+        kind = self.writer._type(self.scope, name)
+        shape = tuple(size for size in kind.shape or () if isinstance(size, int))
+        dims = [self.wanted.after(entries.get(entry, 0)) for entry in range(prod(shape))]
+        made = self.elements(dims, shape, kind.dtype or _INT64)
+        if len(entries) == len(dims):
+            return made
+        mask = np.array([entry in entries for entry in range(len(dims))]).reshape(shape)
+        return self.write("Where", [self.constant(mask, "places"), made, name], "numbers")
 
     def _first_of(self, name: str, shape: Shape, axes: Iterable[int]) -> tuple[str, Shape]:
         """Write the first of what is all the same along axes; returns its name and shape."""

@@ -36,6 +36,13 @@ POOLED = model("""g (float[1, 1, 28] x) => (float[1, 1, 14] y) <float[1, 1, 14] 
 BOUND = model("""g (float[6, 5] x) => (float[30] y, float[6, 4] z) <int64[1] s = {-1}, int64[2] t = {5, -1}> {
     y = Reshape (x, s) z = Reshape (x, t) }""")
 
+TABLE = model("""g (float[2, 6, 3] x, float[9, 3] w) => (float[2, 6, 3] y) <int64[1] a = {0}, int64[1] b = {6}> {
+    t = Slice (w, a, b) y = Add (x, t) }""")
+# With a mask, as in generating transformers. Where the number of rows says no size, the rows of the table do.
+MASKED = model("""g (float[2, 6, 6] x, bool[9, 9] w) => (float[2, 6, 6] y)
+    <float f = {-1}, int64[2] a = {0, 0}, int64[2] b = {6, 6}> {
+    t = Slice (w, a, b) m = Where (t, x, f) y = Softmax (m) }""")
+
 
 @pytest.mark.parametrize(
     ("made", "shape", "said"),
@@ -46,6 +53,12 @@ BOUND = model("""g (float[6, 5] x) => (float[30] y, float[6, 4] z) <int64[1] s =
         (PAIRS, ["batch", "T", 2], [("SG423", "main/Reshape#0", "needs T to be a multiple of 2")]),
         # Conditions on one name are put together.
         (UNET, [1, 1, "H", 8], [("SG423", "main/Concat#5", "needs H to be a multiple of 4")]),
+        # A table has so many rows, and so it has for the numbers below.
+        (TABLE, [2, "T", 3], [("SG423", "main/Add#1", "needs T to be at most 9")]),
+        (TABLE, [2, 9, 3], []),
+        (TABLE, [2, 1, 3], []),
+        (MASKED, [2, "T", "T"], [("SG423", "main/Where#1", "needs T to be at most 9")]),
+        (MASKED, ["N", 8, 8], []),
     ],
 )
 def test_what_is_let_through(made: onnx.ModelProto, shape: list[Any], said: list[tuple[str, str, str]]) -> None:
@@ -60,6 +73,9 @@ def test_what_is_let_through(made: onnx.ModelProto, shape: list[Any], said: list
         # A size of one depends on the other.
         (BOUND, ["N", "T"], "main/Reshape#1", "needs (N*T) % 5 == 0"),
         (BOUND, [8, 10], "main/Reshape#1", "needs (x[0]*x[1]) % 5 == 0"),
+        # Beyond the last row of a table.
+        (TABLE, [2, 10, 3], "main/Add#1", "needs 9 >= x[1]"),
+        (MASKED, [2, 10, 10], "main/Where#1", "needs 9 >= x[1]"),
     ],
 )
 def test_what_is_refused(made: onnx.ModelProto, shape: list[Any], location: str, said: str) -> None:

@@ -231,6 +231,32 @@ def test_a_wrong_answer(said: dict[str, Any], text: str) -> None:
     assert text in str(caught.value)
 
 
+@pytest.mark.parametrize("node", ["resize0", "size0"])
+def test_a_question_names_the_node_whatever_it_is_called(node: str) -> None:
+    """A size that is a number before and after stands in formulas under a name of its own."""
+    made = model("<int64[1] i = {6}> { [NODE] y = Gather <axis = 1> (x, i) }".replace("NODE", node))
+    help = questions(made, size=9)[0].help or ""
+    assert _options(help) == [f'--keep "main/{node}[0]"', f'--follow "main/{node}[0]=x[1] - 1"']
+    assert _out(answered(made, _options(help)[1], size=9)) == [16]
+
+
+def test_an_answer_in_terms_of_an_input_is_verified() -> None:
+    made, _ = ASKED["the last element"]
+    found = splitgraph.reshape(made, {"x": [1, 9, 2]}, follow=["main/Gather#0[0]=x[1] - 1"], verify=True).verification
+    assert found is not None and found.verdict == "equal"
+
+
+def test_what_one_number_decides_is_verified_without_a_question() -> None:
+    """8 to [4, 2] are pairs or halves; 6 are no four parts, so that they are pairs."""
+    made = parser.parse_model("""<ir_version: 8, opset_import: ["": 17]> g (float[1, 8, 2] x) => (float[a, b, c] y)
+        <int64[4] s = {1, 4, 2, 2}, int64[1] n = {-1}> { p = Reshape (x, s) y = ReduceSum <keepdims = 0> (p, n) }""")
+    assert [each.code for each in questions(made)] == ["SG421"]
+    found = splitgraph.reshape(made, {"x": [1, 6, 2]}, verify=True)
+    assert found.verification is not None and found.verification.verdict == "equal"
+    (output,) = found.model.graph.output
+    assert [dim.dim_value for dim in output.type.tensor_type.shape.dim] == [1, 3, 2]
+
+
 def test_a_number_in_an_attribute_is_asked_about_after_an_upgrade() -> None:
     made = model("{ y = Slice <starts = [0], ends = [6], axes = [1]> (x) }", 9)
     (question,) = questions(made)

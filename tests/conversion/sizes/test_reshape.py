@@ -578,7 +578,7 @@ def test_a_check_that_proves_nothing_does_not_end_the_others() -> None:
 
     made = model("g (float[1, 4] x) => (float[1, 4] y) { y = Relu (x) }")
     sizes = NewSizes({"x": ["N", 4]})
-    given = GivenSizes(sizes, frozenset("N"), {})
+    given = GivenSizes(sizes, frozenset("N"), {}, {})
     verification = verify_sizes(made, convert_sizes(made, sizes).model, given, verify)
     assert not verdicts
     assert verification.verdict == "not-run" and verification.cases == 15

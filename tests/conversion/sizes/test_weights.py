@@ -138,6 +138,24 @@ def test_weights_that_were_removed_and_defaults_are_named() -> None:
     )
 
 
+def test_indices_that_two_nodes_need_to_count_count_once() -> None:
+    """The Concat needs as many as there are items, and the GatherND that they count these."""
+    made = parser.parse_model("""<ir_version: 8, opset_import: ["": 17]> g (float[2, 3] x) => (float[2] y)
+        <int64[2, 1] i = {0, 1}> { a = ArgMax <axis = 1> (x) j = Concat <axis = 1> (i, a) y = GatherND (x, j) }""")
+    found = splitgraph.reshape(made, batch="N", verify=True)
+    assert found.verification is not None and found.verification.verdict == "equal"
+
+
+def test_weights_of_one_place_are_not_repeated_for_several() -> None:
+    """Features of one window are no features of T - 5 windows."""
+    made = parser.parse_model("""<ir_version: 8, opset_import: ["": 17]> g (float[2, 3, 6] x) => (float[2, 2] y)
+        <int64[2] s = {2, 3}, float[3, 2] w = {1, 2, 3, 4, 5, 6}>
+        { a = MaxPool <kernel_shape = [6]> (x) f = Reshape (a, s) y = MatMul (f, w) }""")
+    with pytest.raises(splitgraph.ConversionError, match="main/MatMul#2"):
+        splitgraph.reshape(made, {"x": [2, 3, "T"]})
+    assert splitgraph.reshape(made, {"x": ["N", 3, 6]}, verify=True).model
+
+
 def test_weights_are_looked_at_once() -> None:
     asked = list[str]()
 

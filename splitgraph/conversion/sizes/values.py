@@ -1,0 +1,118 @@
+"""Numbers that a model computes with, and that may say a size: the width by which the number of a pixel is divided.
+
+Such a number changes no dimension, so that no later node decides what it means. Where it is the size of a length, or
+the last place along it, it is asked. The size of a batch is no such number: `items.py` says what a model makes of that.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from math import prod
+
+from splitgraph.conversion.sizes.follow import Meaning, Rule, Site
+from splitgraph.dim import Dim, DimLike, symbol, symbols_of
+from splitgraph.inference.context import NodeContext
+from splitgraph.model.value_type import Contents
+
+# Numbers of one constant that are asked about, and that are read.
+_MOST_NUMBERS, _MOST_READ = 8, 1024
+# So many dimensions are tried for a number.
+_MOST_ALIKE = 3
+# Smaller floats are too common: 2*x - 1; and so are those below a large one that are as large as an inner dimension.
+_FEWEST_OF_FLOATS, _LARGE = 3, 32
+_INTEGERS, _FLOATS = ("int64", "int32"), ("float32", "float64", "float16")
+# The inputs of an operator that are computed with one by one.
+VALUES: Mapping[str, Sequence[int]] = {
+    **dict.fromkeys(("Add", "Div", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Mod", "Mul", "Sub"), (0, 1)),
+    **dict.fromkeys(("Max", "Min"), (0, 1)),
+    "Clip": (2, 1),
+}
+
+
+def constant_input(op_type: str, are_constant: Sequence[bool]) -> int | None:
+    """Return the input of a node that has the numbers: the only constant one, the largest value of a Clip before the
+    smallest one. are_constant: which inputs are. None where nothing is computed with a constant.
+    """
+    places = [each for each in VALUES.get(op_type, ()) if each < len(are_constant) and are_constant[each]]
+    if not places or (op_type != "Clip" and (len(places) > 1 or len(are_constant) > 2)):
+        return None
+    return places[0]
+
+
+def read_values(site: Site) -> None:
+    """Read the numbers with which a node computes: each may be a length of this old size, or its last place."""
+    ctx = site.ctx
+    known = [_few_elements(ctx, each) for each in range(ctx.input_count)]
+    position = constant_input(ctx.node.op_type, [_are_numbers(each) for each in known])
+    numbers = None if position is None else known[position]
+    if position is None or numbers is None or _is_of_sizes(known[0 if position else 1]):
+        return
+    dtype = ctx.input(position).dtype
+    if dtype not in (*_INTEGERS, *_FLOATS) or _counts_steps(site, numbers) or not _are_values(site, numbers):
+        return
+    for entry, number in enumerate(numbers.items):
+        lengths = [*_lengths(site, number, is_float=dtype in _FLOATS)]
+        read = site.decided(position, entry)
+        if read is None and lengths:
+            read = site.either(position, entry, [Meaning(int(number)), *lengths], is_value=True)  # type: ignore[arg-type]
+        if isinstance(read, Dim):
+            site.compute_with(position, entry, read)
+
+
+def _few_elements(ctx: NodeContext, position: int) -> Contents | None:
+    """Return the elements of an input, if it has few."""
+    shape = ctx.input(position).shape if ctx.has_input(position) else None
+    sizes = [size for size in shape or () if isinstance(size, int)]
+    is_small = shape is not None and len(sizes) == len(shape) and prod(sizes) <= _MOST_READ
+    return ctx.contents(position, needed=True) if is_small else None
+
+
+def _is_of_sizes(known: Contents | None) -> bool:
+    """Return True for what is known without a run: it says a size already, or nothing of one."""
+    return known is not None and any(each is not None for each in known.items)
+
+
+def _are_numbers(known: Contents | None) -> bool:
+    return known is not None and all(isinstance(each, (int, float)) for each in known.items)
+
+
+def _are_values(site: Site, numbers: Contents) -> bool:
+    """Return False for several numbers that are weights: of these, some may be as large as a size by chance."""
+    several = numbers.items if len(numbers.items) > 1 else ()
+    if len(several) > _MOST_NUMBERS or several == tuple(range(len(several))):
+        return not several
+    dims = (dim for shape in site.wanted.shapes.values() for dim in shape)
+    sizes = {site.wanted.before(dim) for dim in dims if dim is not None}
+    return not any(isinstance(each, float) and each > 1 and each not in sizes for each in several)
+
+
+def _lengths(site: Site, number: object, *, is_float: bool) -> Iterator[Meaning]:
+    """Yield the lengths that a number may be. A small float is compared with the dimensions of inputs alone: strides,
+    roots and the like are often as large as some inner one.
+    """
+    wanted = site.wanted
+    least = _FEWEST_OF_FLOATS if is_float else 2
+    if not isinstance(number, (int, float)) or number != int(number) or number < least:
+        return
+    own = [symbol(name) for name in wanted.old if name not in wanted.batch]
+    dims: list[DimLike] = [*own, *(one * other for one, other in itertools.combinations(own, 2))]
+    if not is_float or number >= _LARGE:
+        dims += [dim for dim in site.follower.met if symbols_of(dim).isdisjoint(wanted.batch)]
+    found = [dim for dim in dims if wanted.before(dim) == number]
+    found += [dim - 1 for dim in dims if wanted.before(dim) == number + 1]
+    yield from map(Meaning, sorted(dict.fromkeys(found), key=lambda dim: len(str(dim)))[:_MOST_ALIKE])
+
+
+def _counts_steps(site: Site, numbers: Contents) -> bool:
+    """Refuse numbers that count in steps of a length, such as where the items of a list of all rows begin."""
+    step = numbers.items[1] if len(numbers.items) > 2 else None
+    if not isinstance(step, int) or step < 2 or numbers.items != tuple(range(0, len(numbers.items) * step, step)):
+        return False
+    length = next((each.value for each in _lengths(site, step, is_float=False)), None)
+    if length is not None:
+        site.block(f"computes with 0, {step}, {2 * step} and so on, where {step} can be {length}")
+    return length is not None
+
+
+RULES: Mapping[tuple[str, str], Rule] = {("", name): read_values for name in VALUES}

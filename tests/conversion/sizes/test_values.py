@@ -1,0 +1,105 @@
+"""Numbers that a model computes with: those that may be a length are asked, and follow or stay as the answer says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import ModelProto, parser
+from onnx.reference import ReferenceEvaluator
+
+import splitgraph
+
+# The number of the largest pixel.
+PIXEL = "f = Reshape (x, m) i = ArgMax <axis = 1, keepdims = 0> (f)"
+GIVEN = "<int64[2] m = {1, -1}"
+
+
+def model(inside: str) -> ModelProto:
+    """Return a model of an image x[1, 6, 7]."""
+    kind = "float" if "float" in inside else "int64"
+    return parser.parse_model(
+        f'<ir_version: 8, opset_import: ["": 17]> g (float[1, 6, 7] x, int64[3] k) => ({kind}[b] y) {inside}'
+    )
+
+
+def asked(made: ModelProto, *shape: Any, **said: Any) -> list[tuple[str, str]]:
+    """Return where something is asked or refused, and what."""
+    try:
+        splitgraph.reshape(made, {"x": [*shape]}, **said)
+    except splitgraph.ConversionError as error:
+        return [(each.location, each.message) for each in error.diagnostics]
+    return []
+
+
+COLUMN = model(f"{GIVEN}, int64 w = {{7}}> {{ {PIXEL} y = Mod (i, w) }}")
+MIRRORED = model(f"{GIVEN}, int64 w = {{6}}> {{ {PIXEL} y = Sub (w, i) }}")
+CUT = model(f"{GIVEN}, int64 l = {{0}}, int64 h = {{6}}> {{ {PIXEL} y = Clip (i, l, h) }}")
+PART = model(f"{GIVEN}, float w = {{7}}> {{ {PIXEL} c = Cast <to = 1> (i) y = Div (c, w) }}")
+BOX = model(f"{GIVEN}, float[2] w = {{7, 6}}> {{ {PIXEL} c = Cast <to = 1> (i) y = Mul (c, w) }}")
+
+
+@pytest.mark.parametrize(
+    ("made", "shape", "questions"),
+    [
+        (COLUMN, (1, 6, "W"), [("main/Mod#2", "entry 0 can mean 7 whatever the size of the data, or W")]),
+        (COLUMN, (1, 6, 9), [("main/Mod#2", "entry 0 can mean 7 whatever the size of the data, or x[2]")]),
+        # The last place along a dimension.
+        (MIRRORED, (1, 6, "W"), [("main/Sub#2", "entry 0 can mean 6 whatever the size of the data, or W - 1")]),
+        (MIRRORED, (1, "H", 7), [("main/Sub#2", "entry 0 can mean 6 whatever the size of the data, or H")]),
+        (CUT, (1, 6, "W"), [("main/Clip#2", "entry 0 can mean 6 whatever the size of the data, or W - 1")]),
+        # The same as floats.
+        (PART, (1, 6, "W"), [("main/Div#3", "entry 0 can mean 7 whatever the size of the data, or W")]),
+        (BOX, (1, 6, "W"), [("main/Mul#3", "entry 0 can mean 7 whatever the size of the data, or W")]),
+    ],
+)
+def test_a_number_that_may_be_a_length_is_asked(
+    made: ModelProto, shape: tuple[Any, ...], questions: list[tuple[str, str]]
+) -> None:
+    assert asked(made, *shape)[:1] == questions
+
+
+@pytest.mark.parametrize(
+    ("inside", "shape"),
+    [
+        # Another number, another length, a batch, and numbers that are weights.
+        (f"{GIVEN}, int64 w = {{8}}> {{ {PIXEL} y = Mod (i, w) }}", (1, 6, "W")),
+        (f"{GIVEN}, int64 w = {{7}}> {{ {PIXEL} y = Mod (i, w) }}", (1, "H", 7)),
+        (f"{GIVEN}, int64[3] w = {{0, 1, 2}}> {{ {PIXEL} y = Add (k, w) }}", (1, 6, "W")),
+        (f"{GIVEN}, float[2] w = {{7, 2.5}}> {{ {PIXEL} c = Cast <to = 1> (i) y = Mul (c, w) }}", (1, 6, "W")),
+        (f"{GIVEN}, float w = {{2}}> {{ {PIXEL} c = Cast <to = 1> (i) y = Mul (c, w) }}", (1, 6, "W")),
+        # What is computed from shapes says its sizes itself.
+        (f"{GIVEN}, int64 w = {{7}}> {{ {PIXEL} s = Shape (x) y = Add (s, w) }}", (1, 6, "W")),
+    ],
+)
+def test_other_numbers_stay_without_a_question(inside: str, shape: tuple[Any, ...]) -> None:
+    assert not asked(model(inside), *shape)
+
+
+def test_numbers_that_count_in_steps_of_a_length_are_refused() -> None:
+    made = model(f"{GIVEN}, int64[3] w = {{0, 7, 14}}> {{ {PIXEL} y = Add (k, w) }}")
+    assert asked(made, 1, 6, "W") == [("main/Add#2", "computes with 0, 7, 14 and so on, where 7 can be W")]
+
+
+@pytest.mark.parametrize("size", ["W", 5])
+@pytest.mark.parametrize(
+    ("made", "answers", "expected"),
+    [
+        (COLUMN, {"follow": ["main/Mod#2[0]={W}"]}, lambda at: at % 5),
+        (COLUMN, {"keep": ["main/Mod#2[0]"]}, lambda at: at % 7),
+        (MIRRORED, {"follow": ["main/Sub#2[0]={W} - 1"]}, lambda at: 4 - at),
+        (CUT, {"follow": ["main/Clip#2[0]={W} - 1"]}, lambda at: min(at, 4)),
+        (PART, {"follow": ["main/Div#3[0]={W}"]}, lambda at: at / 5),
+        (PART, {"keep": ["main/Div#3[0]"]}, lambda at: at / 7),
+        (BOX, {"follow": ["main/Mul#3[0]={W}"], "keep": ["main/Mul#3[1]"]}, lambda at: [at * 5, at * 6]),
+    ],
+)
+def test_answers_decide(made: ModelProto, answers: dict[str, list[str]], expected: Any, size: int | str) -> None:
+    """They hold for a name and for a number, and while the result is verified."""
+    name = "W" if size == "W" else "x[2]"
+    said = {option: [text.format(W=name) for text in texts] for option, texts in answers.items()}
+    changed = splitgraph.reshape(made, {"x": [1, 6, size]}, verify=True, **said)
+    x = np.random.default_rng(0).random((1, 6, 5), np.float32)
+    (found,) = ReferenceEvaluator(changed.model).run(None, {"x": x, "k": np.zeros(3, np.int64)})
+    assert np.allclose(found.ravel(), np.ravel(expected(int(x.argmax()))))
