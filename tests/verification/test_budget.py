@@ -13,7 +13,7 @@ from splitgraph import convert, verify
 from splitgraph.verification import budget
 from splitgraph.verification.budget import Budget
 from splitgraph.verification.engines.engine_process import Suspect
-from splitgraph.verification.regions.arbiter import Arbiter
+from splitgraph.verification.regions.arbiter import Arbiter, _Answers
 from splitgraph.verification.verification import STOPPED
 
 from .small_models import parsed
@@ -115,6 +115,23 @@ def test_a_difference_that_nobody_judged_in_time(gap: float, kind: str, cause: s
     side = parsed("float[4] in.0 => float[4] out.0".replace(".", "_"), "out_0 = Relu(in_0)")
     arbiter = Arbiter("onnxruntime", 1e-5, 1e-6, deadline=0.0)
     assert arbiter.judge([side, side], [Path(), Path()], suspect(gap, kind)).cause == cause
+
+
+def test_a_kernel_that_was_to_blame_is_not_blamed_on_the_models_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The evaluator has no time for the last two of three suspects."""
+    side = parsed("float[4] x => float[4] y", "y = Relu(x)")
+    suspects, ran = [suspect(1.0, kind) for kind in ("captured", "normal", "ends")], list[int]()
+
+    def answers(_: Arbiter, __: object, ___: object, inputs: list[object]) -> list[_Answers]:
+        ran.append(len(inputs))
+        same = [np.ones(4, F)]
+        return [_Answers((same, same), False) if len(ran) == 1 else _Answers((None, None), True) for _ in inputs]
+
+    monkeypatch.setattr(Arbiter, "_run", answers)
+    arbiter = Arbiter("onnxruntime", 1e-5, 1e-6, deadline=0.0)
+    judged = list(arbiter.judge_each([side, side], [Path(), Path()], suspects))
+    assert [opinion.cause for opinion in judged] == ["engine", "late", "late"]
+    assert ran == [1, 2]
 
 
 BOXES = np.array([[0, 0, 10, 10], [3, 4, 30, 20], [5, 5, 28, 31]], F)

@@ -10,7 +10,7 @@ side must be near to what float64 gives, and the side that loses digits must hav
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -30,6 +30,8 @@ from splitgraph.verification.values import Array, Value, tensors_of
 _ARBITER = "reference"
 # The arbiter may use this share of the time that is left: it is slow on large values.
 _SHARE = 0.5
+# The first suspect of a region runs alone, and then this many times as many run at once.
+_GROWTH, _MOST_AT_ONCE = 4, 64
 # A region with more bytes of weights is not run in float64.
 _LARGEST_WIDENED = 2**28
 # A difference is rounding if so little of it is left in float64, or as much as constants in float32 are rounded by.
@@ -81,37 +83,65 @@ class Arbiter:
 
     def judge(self, models: Sequence[onnx.ModelProto], folders: Sequence[Path | None], suspect: Suspect) -> Opinion:
         """Return what differs. models: the region before and after."""
-        try:
-            return self._judged(models, folders, suspect)
-        except OutOfTimeError:
-            # What is too large for rounding is none, whatever the reference evaluator would say.
-            is_plain = suspect.kind in PLAIN and not self._is_small(models[0], suspect)
-            return Opinion("models" if is_plain else "late")
+        return next(self.judge_each(models, folders, [suspect]))
 
-    def _judged(self, models: Sequence[onnx.ModelProto], folders: Sequence[Path | None], suspect: Suspect) -> Opinion:
+    def judge_each(
+        self, models: Sequence[onnx.ModelProto], folders: Sequence[Path | None], suspects: Sequence[Suspect]
+    ) -> Iterator[Opinion]:
+        """Yield what differs for each suspect of a region. The evaluator runs several at once, because it takes longer
+        to begin than to run.
+        """
+        is_engine = False
+        for chunk in _chunks(suspects):
+            asked = [place for place, suspect in enumerate(chunk) if self._is_asked(suspect)]
+            answers = dict(
+                zip(asked, self._run(models, folders, [chunk[place].inputs for place in asked]), strict=True)
+            )
+            for place, suspect in enumerate(chunk):
+                try:
+                    opinion = self._judged(models, folders, suspect, answers.get(place))
+                except OutOfTimeError:
+                    # What is too large for rounding is none; but a kernel that is to blame once may be so again.
+                    is_plain = suspect.kind in PLAIN and not self._is_small(models[0], suspect)
+                    opinion = Opinion("models" if is_plain and not is_engine else "late")
+                is_engine = is_engine or opinion.cause == "engine"
+                yield opinion
+
+    def _is_asked(self, suspect: Suspect) -> bool:
+        """Return True if the evaluator has something to say. If the second side fails on values that reach it, nobody
+        has; and the evaluator does not judge itself.
+        """
+        return self.engine != _ARBITER and (suspect.kind != "captured" or len(suspect.outputs) == 2)
+
+    def _judged(
+        self,
+        models: Sequence[onnx.ModelProto],
+        folders: Sequence[Path | None],
+        suspect: Suspect,
+        answers: _Answers | None,
+    ) -> Opinion:
+        """Return what differs. answers: of the evaluator, None if it was not asked. Raises OutOfTimeError."""
         # The same kernels tell apart only what the models tell apart, at whatever numbers.
         is_agreed = self.has_same_kernels or suspect.kind in PLAIN
         without_answer = Opinion("models" if is_agreed else "unheard")
         if suspect.kind == "captured" and len(suspect.outputs) < 2:
-            # The second side fails on values that reach it.
             return Opinion("models")
         names = [str(position) for position in range(len(suspect.outputs[0]))]
         outputs: Sequence[list[Value]] = suspect.outputs
         who = ""
-        if self.engine != _ARBITER:
-            answers = self._run(models, folders, suspect.inputs)
-            if answers is None:
+        if answers is not None:
+            sides = answers.sides()
+            if sides is None:
                 return self._rounding(models, folders, suspect) or without_answer
             # Of a side that fails there is nothing to compare: drawn values may be invalid.
-            pairs = zip(answers, suspect.outputs, strict=False)
-            sides = zip(("before", "after"), pairs, strict=False)
-            deviating = [side for side, (one, other) in sides if self._differ(names, one, other, suspect)]
-            who = "both sides" if len(deviating) == len(answers) else "".join(deviating)
-            if not self._differ(names, answers[0], answers[1], suspect):
+            pairs = zip(("before", "after"), zip(sides, suspect.outputs, strict=False), strict=False)
+            deviating = [side for side, (one, other) in pairs if self._differ(names, one, other, suspect)]
+            who = "both sides" if len(deviating) == len(sides) else "".join(deviating)
+            if not self._differ(names, sides[0], sides[1], suspect):
                 # The evaluator may read an attribute otherwise than the engine, whose one kernel runs both sides.
                 is_models = self.has_same_kernels and suspect.kind in PLAIN
                 return Opinion("models" if is_models else "engine", who)
-            outputs = answers
+            outputs = sides
         return self._rounding(models, folders, replace(suspect, outputs=outputs)) or Opinion("models", who)
 
     def _rounding(
@@ -126,7 +156,7 @@ class Arbiter:
         kept = _narrower_types(models[0], suspect)
         wide = [widened(model, folder, kept) for model, folder in zip(models, folders, strict=True)]
         inputs = {name: _wide_value(value) for name, value in suspect.inputs.items()}
-        answers = self._run(wide, folders, inputs)
+        answers = self._run(wide, folders, [inputs])[0].sides()
         if answers is None:
             return None
         comparison = self._comparison(suspect)
@@ -173,18 +203,44 @@ class Arbiter:
         return Comparison(self.rtol, self.atol, is_local=True, is_exact=is_exact, may_overflow=overflows)
 
     def _run(
-        self, models: Sequence[onnx.ModelProto], folders: Sequence[Path | None], inputs: Mapping[str, Value]
-    ) -> list[list[Value]] | None:
-        """Run both sides in the reference evaluator; return None if it does not run both. Raises OutOfTimeError."""
+        self,
+        models: Sequence[onnx.ModelProto],
+        folders: Sequence[Path | None],
+        inputs: Sequence[Mapping[str, Value]],
+    ) -> list[_Answers]:
+        """Run both sides in the reference evaluator, on each of the inputs."""
         left = _SHARE * (self.deadline - time.monotonic())
-        if left <= 0:
-            raise OutOfTimeError
+        if left <= 0 or not inputs:
+            return [_Answers((None, None), is_late=True) for _ in inputs]
         with workplace(models, folders=folders) as place:
-            run = place.run(_ARBITER, [Attempt(0, 0, inputs)], left)
-        if any(is_late(failure.reason) for failure in run.failures):
+            run = place.run(_ARBITER, [Attempt(number, 0, each) for number, each in enumerate(inputs)], left)
+        late = any(is_late(failure.reason) for failure in run.failures)
+        outputs = [(run.outputs[0].get((number, 0)), run.outputs[1].get((number, 0))) for number in range(len(inputs))]
+        return [_Answers(each, is_late=late) for each in outputs]
+
+
+class _Answers(NamedTuple):
+    """What the evaluator gives for both sides, None where it fails. is_late: or where the time was over before."""
+
+    outputs: tuple[list[Value] | None, list[Value] | None]
+    is_late: bool
+
+    def sides(self) -> list[list[Value]] | None:
+        """Return the outputs of both sides; None if the evaluator does not run both. Raises OutOfTimeError."""
+        before, after = self.outputs
+        if before is not None and after is not None:
+            return [before, after]
+        if self.is_late:
             raise OutOfTimeError
-        answers = [outputs.get((0, 0)) for outputs in run.outputs]
-        return None if None in answers else [answer for answer in answers if answer is not None]
+        return None
+
+
+def _chunks(suspects: Sequence[Suspect]) -> Iterator[Sequence[Suspect]]:
+    """Yield the suspects in groups: the first one alone, because it may be enough, and then more at once."""
+    start, size = 0, 1
+    while start < len(suspects):
+        yield suspects[start : start + size]
+        start, size = start + size, min(size * _GROWTH, _MOST_AT_ONCE)
 
 
 def _coarsest_rounding(model: onnx.ModelProto) -> float:

@@ -396,31 +396,39 @@ class LocalCheck:
         return not kind.crashed and all(record.cases and not record.unchecked for record in records)
 
     def settle(self, engine: str, deadline: float) -> None:
-        """Ask the arbiter about everything that differs."""
+        """Ask the arbiter about everything that differs, about values of the first model first."""
+        for member in self.members:
+            suspects = [suspect for record in member.records for suspect in record.suspects]
+            member.opinions = self._opinions(engine, deadline, self._kinds[member.kind], suspects)
         shared = []
         for kind in self._kinds:
             asked = _REFERENCE if kind.is_by_reference else engine
             shared.append(self._opinions(asked, deadline, kind, [] if kind.drawn is None else kind.drawn.suspects))
         for member in self.members:
-            suspects = [suspect for record in member.records for suspect in record.suspects]
-            member.opinions = self._opinions(engine, deadline, self._kinds[member.kind], suspects) + shared[member.kind]
+            member.opinions += shared[member.kind]
 
     def _opinions(
-        self, engine: str, deadline: float, kind: CheckedKind, suspects: Iterable[Suspect]
+        self, engine: str, deadline: float, kind: CheckedKind, suspects: Sequence[Suspect]
     ) -> list[tuple[Suspect, Opinion]]:
         """Return an opinion of each suspect, up to the first that the models are to blame for."""
+        tolerances = (0.0, 0.0) if self._is_strict else self._tolerances
+        traits = kind.is_exact, kind.has_same_kernels, kind.regroups
+        arbiter = Arbiter(engine, *tolerances, deadline, kind.signed, *traits)
+        new = [suspect for suspect in suspects if id(suspect) not in kind.judged]
+        judged = arbiter.judge_each(kind.models, [compared.folder for compared in self._pair], new)
         opinions: list[tuple[Suspect, Opinion]] = []
         for suspect in suspects:
-            opinions.append((suspect, self._judged(engine, deadline, kind, suspect)))
+            known = kind.judged.get(id(suspect))
+            opinion = next(judged) if known is None else known[1]
+            if opinion.cause != "late":
+                kind.judged[id(suspect)] = suspect, opinion
+            opinions.append((suspect, self._weighed(suspect, opinion)))
             if opinions[-1][1].cause == "models":
                 break
         return opinions
 
-    def _judged(self, engine: str, deadline: float, kind: CheckedKind, suspect: Suspect) -> Opinion:
-        tolerances = (0.0, 0.0) if self._is_strict else self._tolerances
-        traits = kind.is_exact, kind.has_same_kernels, kind.regroups
-        arbiter = Arbiter(engine, *tolerances, deadline, kind.signed, *traits)
-        opinion = arbiter.judge(kind.models, [compared.folder for compared in self._pair], suspect)
+    def _weighed(self, suspect: Suspect, opinion: Opinion) -> Opinion:
+        """Return what an opinion means where operators were written out, which the absolute tolerance tells."""
         if suspect.kind == "captured" or self._tolerances[1] < ATOL_WRITTEN_OUT:
             return opinion
         # Formulas of several operators round otherwise than the kernel of one, which does not make the kernel doubtful;

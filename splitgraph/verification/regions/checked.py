@@ -42,7 +42,7 @@ class CheckedKind:
     signed: those of outputs in which 0.0 and -0.0 are not the same. ranges: of each input, see `range_of`. is_exact,
     has_same_kernels, regroups: see `Arbiter`. drawn: what happened on drawn values. crashed: it ended the process of
     the engine. changes: the constants that have other elements in the second model, and asked: what of them a run
-    should read; read: the numbers of what was read.
+    should read; read: the numbers of what was read. judged: what the arbiter said of suspects, by their identity.
     """
 
     models: Sequence[onnx.ModelProto]
@@ -59,6 +59,7 @@ class CheckedKind:
     changes: Sequence[ConstantChange] = ()
     asked: list[AskedElements] = field(default_factory=list)
     read: set[int] = field(default_factory=set)
+    judged: dict[int, tuple[Suspect, Opinion]] = field(default_factory=dict)
 
     def unread(self, *, is_needed: bool = True) -> list[ConstantChange]:
         """Return the constants of which no run read what differs. is_needed: only those that a run must read."""
