@@ -6,6 +6,7 @@ OpenVINO checks few of them, and reads beyond the data if they are wrong.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -25,6 +26,8 @@ _INDEXING = frozenset({"Gather", "GatherElements", "ScatterElements", "Scatter"}
 # From this opset on, OneHot counts negative indices from the end. The depth if it is unknown.
 _ONE_HOT_FROM_THE_END = 11
 _SOME_DEPTH = 4
+# The first dimensions of an image: batch and channels.
+_NOT_RESIZED = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +169,58 @@ def one_axis(node: onnx.NodeProto, request: Request) -> Integers | None:
     return None if not shape else request.full(request.rng.integers(0, len(shape), size=request.count).tolist())
 
 
+def _declared(node: onnx.NodeProto, request: Request) -> Integers | None:
+    """Return the shape that the result of a node is declared to have; None if that is not known, or does not fit."""
+    wanted = request.dims(node.output[0])
+    return None if wanted is None or request.shape is None else request.full(wanted)
+
+
+def _as_declared(otherwise: Make) -> Make:
+    """Return the declared shape of the result, or else what another function returns."""
+
+    def make(node: onnx.NodeProto, request: Request) -> Integers | None:
+        wanted = _declared(node, request)
+        return otherwise(node, request) if wanted is None else wanted
+
+    return make
+
+
+def _declared_reshape(node: onnx.NodeProto, request: Request) -> Integers | None:
+    """Return the declared shape of the result if the data has as many elements."""
+    shape, wanted = request.dims(node.input[0]), _declared(node, request)
+    fits = shape is not None and wanted is not None and math.prod(shape) == math.prod(wanted.tolist())
+    return wanted if fits else reshape_target(node, request)
+
+
+def _repeats(node: onnx.NodeProto, request: Request) -> Integers | None:
+    """Return how often a Tile repeats its data: as its result is declared, or up to three times."""
+    shape, wanted = request.dims(node.input[0]), _declared(node, request)
+    if shape is None or wanted is None or not all(shape) or len(shape) != len(wanted):
+        return small(1, 3)(node, request)
+    return request.full([most // least for most, least in zip(wanted.tolist(), shape, strict=True)])
+
+
+def _resized(node: onnx.NodeProto, request: Request) -> Integers | None:
+    """Return the sizes that a Resize gives: as declared, or other ones than those of the data but for batch and
+    channels, which few runtimes resize.
+    """
+    axes = next((list(a.ints) for a in node.attribute if a.name == "axes"), None)
+    known = [request.dims(name) for name in (node.output[0], node.input[0])]
+    wanted, given = ([dims[axis] for axis in axes] if axes and dims else dims for dims in known)
+    if wanted is not None and len(wanted) == request.count:
+        return request.full(wanted)
+    sizes = request.rng.integers(4, 7, size=request.count).tolist()
+    is_image = given is not None and len(given) == request.count > _NOT_RESIZED and not axes
+    return request.full([*given[:_NOT_RESIZED], *sizes[_NOT_RESIZED:]] if given is not None and is_image else sizes)
+
+
+def _factors(node: onnx.NodeProto, request: Request) -> Integers | None:
+    """Return by how much an image grows: not at all along batch and channels."""
+    factors = request.rng.integers(1, 3, size=request.count).tolist()
+    kept = _NOT_RESIZED if request.count > _NOT_RESIZED else 0
+    return request.full([1] * kept + factors[kept:])
+
+
 def reshape_target(node: onnx.NodeProto, request: Request) -> Integers | None:
     """Return the same shape if its rank fits, else a shape with all elements in the last dimension."""
     shape = request.dims(node.input[0])
@@ -191,8 +246,9 @@ def small(low: int, high: int) -> Callable[[onnx.NodeProto, Request], Integers |
 
 
 def _top_k(node: onnx.NodeProto, request: Request) -> Integers | None:
-    dim = _dim_along(node, request, _attribute(node, "axis", -1))
-    return request.full([int(request.rng.integers(1, max(dim or 1, 1) + 1))])
+    axis = _attribute(node, "axis", -1)
+    dim, wanted = _dim_along(node, request, axis), _dim_of(node.output[0], request, axis)
+    return request.full([int(request.rng.integers(1, max(dim or 1, 1) + 1)) if wanted is None else wanted])
 
 
 def _hot_indices(node: onnx.NodeProto, request: Request) -> Integers | None:
@@ -247,12 +303,12 @@ _ROLES: Mapping[tuple[str, int], Make] = {
     ("Split", 1): _split_lengths,
     ("SplitToSequence", 1): _sequence_lengths,
     ("Loop", 0): small(2, 4),
-    ("Reshape", 1): reshape_target,
-    ("Expand", 1): expand_target,
-    ("Tile", 1): small(1, 3),
+    ("Reshape", 1): _declared_reshape,
+    ("Expand", 1): _as_declared(expand_target),
+    ("Tile", 1): _repeats,
     ("Pad", 1): small(0, 2),
     ("TopK", 1): _top_k,
-    ("ConstantOfShape", 0): small(2, 5),
+    ("ConstantOfShape", 0): _as_declared(small(2, 5)),
     ("Range", 0): small(0, 1),
     ("Range", 1): small(4, 8),
     ("Range", 2): small(1, 2),
@@ -280,8 +336,9 @@ _ROLES: Mapping[tuple[str, int], Make] = {
     ("SequenceErase", 1): small(0, 0),
     ("SequenceInsert", 2): small(0, 0),
     ("ConcatFromSequence", 1): small(0, 0),
-    ("Resize", 2): small(1, 2),
-    ("Resize", 3): small(4, 6),
+    ("Resize", 2): _factors,
+    ("Resize", 3): _resized,
+    ("Upsample", 1): _factors,
 }
 
 

@@ -47,6 +47,44 @@ def test_small_integers_fit_what_they_are_for(consumer: onnx.NodeProto, dims: An
         assert fits(case["i"], case["x"])
 
 
+# What reads i, the shape of x, how the result is declared, and what i is then.
+DECLARED = [
+    (node("Expand", ["x", "i"], ["y"]), (1, 3), (4, 3), [4, 3]),
+    (node("Reshape", ["x", "i"], ["y"]), (4, 6), (3, 8), [3, 8]),
+    (node("Reshape", ["x", "i"], ["y"]), (4, 6), (5, 8), [4, 6]),  # impossible
+    (node("Tile", ["x", "i"], ["y"]), (4, 6), (8, 18), [2, 3]),
+    (node("ConstantOfShape", ["i"], ["y"]), (1,), (4, 5), [4, 5]),
+    (node("TopK", ["x", "i"], ["y", "z"], axis=0), (9, 2), (4, 2), [4]),
+    (node("Resize", ["x", "", "", "i"], ["y"]), (1, 2, 4, 4), (1, 2, 8, 9), [1, 2, 8, 9]),
+    (node("Resize", ["x", "", "", "i"], ["y"], axes=[3, 2]), (1, 2, 4, 4), (1, 2, 8, 9), [9, 8]),
+]
+
+
+@pytest.mark.parametrize(("consumer", "dims", "declared", "wanted"), DECLARED)
+def test_a_result_has_the_size_that_is_declared(
+    consumer: onnx.NodeProto, dims: Any, declared: Any, wanted: Any
+) -> None:
+    outputs = [value(consumer.output[0], declared), *consumer.output[1:]]
+    inputs = [value("x", dims), value("i", (len(wanted),), INT64)]
+    for case in draw(model_of([consumer], inputs, outputs)):
+        assert case["i"].tolist() == wanted
+
+
+IMAGES = [
+    ("sizes", node("Resize", ["x", "", "", "i"], ["y"], mode="linear"), 18, INT64, [2, 3]),
+    ("factors", node("Resize", ["x", "", "i"], ["y"], mode="linear"), 18, TensorProto.FLOAT, [1, 1]),
+    ("factors of an Upsample", node("Upsample", ["x", "i"], ["y"], mode="linear"), 9, TensorProto.FLOAT, [1, 1]),
+]
+
+
+@pytest.mark.parametrize(("name", "consumer", "opset", "dtype", "kept"), IMAGES, ids=[each[0] for each in IMAGES])
+def test_batch_and_channels_are_not_resized(
+    name: str, consumer: onnx.NodeProto, opset: int, dtype: int, kept: Any
+) -> None:
+    for case in draw(model_of([consumer], [value("x", (2, 3, 4, 4)), value("i", (4,), dtype)], ["y"], opset=opset)):
+        assert case["i"][:2].tolist() == kept and min(case["i"][2:]) >= 1
+
+
 OF_A_BATCH = [
     # what reads b, its other inputs, the shape of b, how far its numbers go
     (node("RoiAlign", ["x", "r", "b"], ["y"]), [value("r", ("R", 4))], ("R",), (0, 0)),
