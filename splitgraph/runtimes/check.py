@@ -61,8 +61,7 @@ class Examined:
         """
         kinds: dict[object, list[int]] = {}
         for position, node in enumerate(self.nodes):
-            key = (node.label, node.traits, node.factors, node.own, node.detail is None, node.fault)
-            kinds.setdefault(key, []).append(position)
+            kinds.setdefault(node.kind, []).append(position)
         return list(kinds.values())
 
     def not_read(self, target: Target) -> list[NodeTraits]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
 
 from splitgraph.dim import Dim
 from splitgraph.inference import Walked
@@ -14,7 +13,16 @@ from splitgraph.model.names import Producers
 from splitgraph.model.onnx_proto import ModelProto, NodeProto, TensorProto
 from splitgraph.model.places import operator_label, version_of
 from splitgraph.model.schemas import OperatorVersion
-from splitgraph.model.scopes import GraphPath, Scope, called_function, function_key, node_label, plain_domain, roots
+from splitgraph.model.scopes import (
+    GraphPath,
+    Scope,
+    called_function,
+    function_key,
+    node_label,
+    plain_domain,
+    roots,
+    sorted_order,
+)
 from splitgraph.model.value_type import UNKNOWN, Contents, ValueType
 from splitgraph.model.values import tensor_contents
 from splitgraph.runtimes.factors import Factors, factors
@@ -57,13 +65,18 @@ class NodeTraits:
         """The location of the node for messages."""
         return f"{self.scope.location}/{node_label(self.node, self.index)}"
 
+    @property
+    def kind(self) -> object:
+        """What a node has in common with all that targets judge as they judge it."""
+        return self.label, self.traits, self.factors, self.own, self.detail is None, self.fault
+
 
 def traits_of(model: ModelProto, walked: Walked) -> Iterator[NodeTraits]:
     """Return the traits of every node of a model, in graph order; bodies of functions are looked at as written."""
     functions = {function_key(function) for function in model.functions}
     for root in roots(walked.scopes):
         producers, (read, joined), (inputs, defaults) = Producers(root), _read_values(root), _inputs(root)
-        origins, readers = _Origins(inputs, defaults), _readers(root)
+        origins, readers = _Origins(root, inputs, defaults), _readers(root)
         for scope in root:
             detail = walked.graphs.get(scope.path) or GraphDetail()
             seen, outputs = producers.seen_from(scope), _outputs(scope)
@@ -124,80 +137,77 @@ def _inputs(root: Sequence[Scope]) -> tuple[Collection[str], Collection[str]]:
     return inputs - defaults, defaults
 
 
-@dataclass(slots=True)
+# Whether a value is computed from shapes, and whether from the elements of inputs.
+_Origin = tuple[bool, bool]
+_GIVEN: _Origin = (False, True)
+
+
 class _Origins:
-    """The origins of the values of a root. Each node is asked once, even if many values depend on it.
+    """The origins of the values of a root: each graph is gone through once.
 
     inputs, defaults: as `_inputs`.
     """
 
-    inputs: Collection[str]
-    defaults: Collection[str]
-    _states: dict[Hashable, tuple[bool, bool]] = field(default_factory=dict)
+    def __init__(self, root: Sequence[Scope], inputs: Collection[str], defaults: Collection[str]) -> None:
+        self._main, self._defaults = root[0].path, defaults
+        self._given = dict.fromkeys(inputs, _GIVEN)
+        self._graphs: dict[GraphPath, dict[str, _Origin]] = {}
+        for scope in root:
+            self._graphs[scope.path] = self._written_out(scope)
+            self._go_through(scope, scope.nodes)
 
-    def of(self, producers: Producers, name: str) -> tuple[bool, bool]:
-        """Return whether a value is computed from shapes, and whether from the elements of inputs. producers: as
-        seen from a graph that reads the value.
+    def of(self, path: GraphPath, name: str) -> _Origin:
+        """Return the origin of what a graph reads under a name."""
+        known = self._graphs[path].get(name)
+        while known is None and path != self._main:
+            path = path[:-3]
+            known = self._graphs[path].get(name)
+        # What nothing gives is no constant.
+        return _GIVEN if known is None else known
+
+    def _written_out(self, scope: Scope) -> dict[str, _Origin]:
+        """Return the origins of what a graph does not compute: initializers are of nothing. What a body is given is no
+        constant, even if it is called like one outside.
         """
-        first, opened = _Value.of(producers, name), set[Hashable]()
-        waiting = [first]
-        while waiting:
-            value = waiting[-1]
-            if value.key in self._states:
-                waiting.pop()
-                continue
-            read = value.read()
-            # In a model that is wrong, a value may depend on itself.
-            missing = [wanted for wanted in read if wanted.key not in self._states and wanted.key not in opened]
-            if missing:
-                opened.add(value.key)
-                waiting += missing
-            else:
-                self._states[value.key] = self._joined(value, read)
-        return self._states[first.key]
+        if scope.is_function:
+            return dict(self._given)
+        known = {tensor.name: (False, False) for tensor in scope.proto.initializer}
+        given = self._given if scope.path == self._main else {value.name: _GIVEN for value in scope.proto.input}
+        return known | {name: origin for name, origin in given.items() if name not in self._defaults}
 
-    def _joined(self, value: _Value, read: Sequence[_Value]) -> tuple[bool, bool]:
-        if value.node is None:
-            # What a body is given is no constant, either.
-            return False, value.name in self.inputs or self._is_given(value)
-        if not read and value.node.op_type != "Constant" and not value.is_shape:
-            # Nothing but a constant is known without an input: the others draw numbers.
-            return False, True
-        states = [self._states.get(known.key, (False, False)) for known in read]
-        return value.is_shape or any(shapes for shapes, _ in states), any(inputs for _, inputs in states)
+    def _go_through(self, scope: Scope, nodes: Sequence[NodeProto]) -> None:
+        known, path = self._graphs[scope.path], scope.path
+        waiting = {name for node in nodes for name in node.output[:]}
+        is_sorted = True
+        for node in nodes:
+            read = [name for name in node.input[:] if name]
+            if not waiting.isdisjoint(read):
+                is_sorted = False
+                break
+            origin = _joined(node, [known.get(name) or self.of(path, name) for name in read])
+            known.update(dict.fromkeys(node.output[:], origin))
+            waiting.difference_update(node.output[:])
+        if not is_sorted:
+            self._go_through_unsorted(scope, nodes)
 
-    def _is_given(self, value: _Value) -> bool:
-        """Return True for an input of a body."""
-        return bool(value.name) and value.producers.constant(value.name) is None and value.name not in self.defaults
+    def _go_through_unsorted(self, scope: Scope, nodes: Sequence[NodeProto]) -> None:
+        known = self._graphs[scope.path]
+        # In a model that is wrong, a value may depend on itself.
+        known.update(dict.fromkeys((name for node in nodes for name in node.output), (False, False)))
+        for index in sorted_order(nodes):
+            read = [self.of(scope.path, name) for name in nodes[index].input if name]
+            known.update(dict.fromkeys(nodes[index].output, _joined(nodes[index], read)))
 
 
-class _Value(NamedTuple):
-    """A value and the node that computes it, None where none does. key: equal for all outputs of a node."""
-
-    key: Hashable
-    name: str
-    node: NodeProto | None
-    producers: Producers
-
-    @classmethod
-    def of(cls, producers: Producers, name: str) -> _Value:
-        """Return the value with this name, as seen from a graph that reads it."""
-        node = producers.node(name)
-        home = producers.at_home(name)
-        return cls(home.key(name if node is None else node.output[0]), name, node, home)
-
-    @property
-    def is_shape(self) -> bool:
-        """Return True if the value depends on shapes only, so that the elements of the inputs of its node do not
-        matter.
-        """
-        return self.node is not None and self.node.op_type in ("Shape", "Size")
-
-    def read(self) -> Sequence[_Value]:
-        """Return the values that decide this one."""
-        if self.node is None or self.is_shape:
-            return ()
-        return [_Value.of(self.producers, name) for name in self.node.input if name]
+def _joined(node: NodeProto, read: Sequence[_Origin]) -> _Origin:
+    """Return the origin of the outputs of a node. read: of its inputs."""
+    if node.op_type in ("Shape", "Size"):
+        # The elements of the input do not matter.
+        return True, False
+    if not read:
+        # Nothing but a constant is known without an input: the others draw numbers.
+        return False, node.op_type != "Constant"
+    return any(shapes for shapes, _ in read), any(inputs for _, inputs in read)
 
 
 @dataclass(slots=True)
@@ -282,7 +292,7 @@ class _TraitReader:
         if node is None:
             # What a body is given is computed, and follows from no sizes.
             return "input" if name in self.inputs else "computed"
-        of_shapes, of_inputs = self.origins.of(self.producers, name)
+        of_shapes, of_inputs = self.origins.of(self.scope.path, name)
         contents = self.contents(name)
         if contents is not None and contents.integers is not None:
             return "sized" if of_shapes else "folded"
@@ -431,7 +441,7 @@ class _TraitReader:
         if name in self.inputs:
             return "input"
         contents = self._contents(name)
-        of_shapes, of_inputs = self.origins.of(self.producers, name)
+        of_shapes, of_inputs = self.origins.of(self.scope.path, name)
         if contents is None or contents.integers is None:
             return "input" if of_inputs else "computed"
         return "fixed" if of_shapes else "folded"

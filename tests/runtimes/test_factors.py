@@ -151,3 +151,20 @@ def test_equal_nodes_that_differ_in_who_reads_them_have_other_factors() -> None:
     )
     nodes = examine(onnx.parser.parse_model(text)).nodes
     assert ["outputs.unused" in dict(node.factors) for node in nodes] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("chain", "expected"),
+    [("s = Shape (x) t = Abs (s)", "shape"), ("c = Cast <to = 7> (x) t = Abs (c)", "computed")],
+)
+def test_the_order_of_nodes_says_nothing_of_where_a_list_comes_from(chain: str, expected: str) -> None:
+    inputs = "float[N] x" if "Cast" in chain else OPEN
+    text = f'<ir_version: 8, opset_import: ["": 17]> g ({inputs}) => (float[] y) {{ {chain} y = Reshape (x, t) }}'
+    model = onnx.parser.parse_model(text)
+    turned = onnx.ModelProto()
+    turned.CopyFrom(model)
+    turned.graph.node.sort(key=lambda node: node.op_type)
+    assert turned.graph.node[0].op_type == "Abs"
+    for given in (model, turned):
+        (reshape,) = (node for node in examine(given).nodes if node.node.op_type == "Reshape")
+        assert dict(reshape.factors)["shape"] == expected

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
 from typing import NamedTuple
@@ -16,10 +16,11 @@ from splitgraph.conversion.splits.forms import convert_forms
 from splitgraph.conversion.targets.opsets import Estimate, opsets_to_try
 from splitgraph.conversion.targets.prepared import Prepared
 from splitgraph.conversion.targets.refusals import (
-    UserNames,
+    TargetRefusal,
     in_the_users_words,
     left_of,
-    raise_blockers,
+    lies_behind,
+    refusal_of,
     stays_blocked,
 )
 from splitgraph.conversion.targets.write import TargetPlanner
@@ -64,15 +65,14 @@ def checked_conversion(
     check_ir_version(ir_version)
     # Of what is in nobody's way, nothing changes.
     starts = starts_of(prepared) if check_target(prepared.source, target).has_errors else [prepared]
-    refused: ConversionError | None = None
+    refusals: list[ConversionError] = []
     for start in starts:
         try:
-            return in_other_forms(start, target, opset, ir_version)
+            return in_other_forms(start, target, opset, ir_version, refusals)
         except ConversionError as error:
-            # What is in the way of a folded model is in the way of the others, too.
-            refused = refused or error
-    assert refused is not None
-    raise refused
+            refusals.append(error)
+    # What is in the way of a folded model says most: all that goes by folding is gone.
+    raise refusals[0]
 
 
 def starts_of(prepared: Prepared) -> Iterator[Prepared]:
@@ -83,10 +83,17 @@ def starts_of(prepared: Prepared) -> Iterator[Prepared]:
 
 
 def in_other_forms(
-    prepared: Prepared, target: Target, opset: int | None = None, ir_version: IRVersion = None
+    prepared: Prepared,
+    target: Target,
+    opset: int | None = None,
+    ir_version: IRVersion = None,
+    earlier: Sequence[ConversionError] = (),
 ) -> tuple[Rewrite, TargetCheck]:
     """Return the rewrite of a model, or of a folded one, and the check of the result: with other forms and at another
     opset, as `convert_for_target` says. Blockers have the names of the user's nodes.
+
+    earlier: refusals of the model folded in other ways. An opset at which the target refuses one of their blockers as
+    it is here is not tried; if this leaves no opset, the first of them is raised.
     """
     model = prepared.user.model
     own = model_imports(model).get("")
@@ -95,12 +102,14 @@ def in_other_forms(
         return _apart_from(rewrite, model), check
     refusals: list[ConversionError] = []
     best: _Result | None = None
-    source = prepared.source
-    for tried, expected in opsets_to_try(source, target).items():
+    for tried, expected in opsets_to_try(prepared.source, target).items():
         # Another opset is only worth a trial if more is known to be read there, and if what was in the way may be gone.
         if best is not None and not best.may_be_better_at(expected):
             continue
-        if any(stays_blocked(refusal, source, target, tried) for refusal in refusals):
+        if any(lies_behind(refusal, own, tried) for refusal in refusals):
+            continue
+        source, user = prepared.source, prepared.user_locations
+        if any(stays_blocked(refusal, source, user, target, tried) for refusal in (*earlier, *refusals)):
             continue
         try:
             rewrite, check = _at_opset(prepared, target, tried, ir_version)
@@ -113,10 +122,41 @@ def in_other_forms(
             best = _Result(rewrite, check, expected)
         if not _left(best.check):
             break
+    if best is None and not refusals:
+        raise earlier[0]
     if best is None:
         # What the target does not read says more than why another opset cannot be reached; then the shortest list.
         raise min(refusals, key=lambda refusal: (not _is_about_target(refusal), len(refusal.diagnostics)))
     return _apart_from(best.rewrite, model), best.check
+
+
+def _refusal(
+    left: Sequence[Diagnostic],
+    prepared: Prepared,
+    target: Target,
+    opset: int | None,
+    examined: Examined,
+    reasons: Mapping[str, str],
+) -> TargetRefusal:
+    """Return the error for what is left of a converted model, in the names of the user's model."""
+    model, user, source = prepared.user.model, prepared.user.names.locations(examined.model), prepared.user.source
+    told = left if examined.model is model else in_the_users_words(left, user, source, target)
+    why = {own: reason for location, reason in reasons.items() for own in user.get(location, [location])}
+    refusal = refusal_of(told, target, why, source)
+    refusal.opset, refusal.stuck = opset, _stuck(left, prepared, examined.model)
+    return refusal
+
+
+def _stuck(left: Sequence[Diagnostic], prepared: Prepared, model: ModelProto) -> dict[str, object]:
+    """Return the kinds of the nodes that something is in the way of, or of what was written for them, by the locations
+    of the user's nodes that they are. Nodes that folding added are none of the user's.
+
+    left: findings about nodes of the converted model.
+    """
+    begun = prepared.names.locations(model)
+    here = {location for finding in left for location in begun.get(finding.location, ())}
+    user = prepared.user.names.own(here, prepared.model)
+    return {user[node.location]: node.kind for node in prepared.source.nodes if node.location in user}
 
 
 class _Result(NamedTuple):
@@ -162,7 +202,7 @@ def _at_opset(
     """Return the model for the target at one opset, and its check. Raises ConversionError with every blocker."""
     model, leeway = prepared.user.model, prepared.later
     is_own = opset in (None, model_imports(model).get(""))
-    rewrite, names = prepared.at(opset), UserNames(model)
+    rewrite, names = prepared.at(opset), prepared.user.names
     examined, joins, reasons = prepared.examine(rewrite.model), True, dict[str, str]()
     stuck = set[tuple[GraphPath, str]]()
     for _ in range(_MOST_ROUNDS):
@@ -194,11 +234,7 @@ def _at_opset(
     examined = replace(examined, model=rewrite.model)
     left = left_of(examined, target, is_own=is_own)
     if left:
-        user, source = names.locations(examined.model), prepared.user.source
-        reasons = {own: reason for location, reason in reasons.items() for own in user.get(location, [location])}
-        if examined.model is not model:
-            left = in_the_users_words(left, user, source, target)
-        raise_blockers(left, target, reasons, source)
+        raise _refusal(left, prepared, target, opset, examined, reasons)
     check = check_target(examined, target)
     notes = [finding for finding in check.findings if finding.severity != "error" and finding.code != "SG705"]
     notes = list(with_nodes([*notes, *_unmeasured(check)], examined.walked.scopes))

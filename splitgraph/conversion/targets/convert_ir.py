@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from splitgraph.conversion.openvino_ir import convert_ir
 from splitgraph.conversion.rewrite import Rewrite
-from splitgraph.conversion.targets.refusals import in_the_users_words, left_of, raise_blockers
+from splitgraph.conversion.targets.refusals import in_the_users_words, left_of, refusal_of
 from splitgraph.findings.diagnostics import ConversionError
 from splitgraph.inference.analysis import IR
 from splitgraph.inference.walk_results import NodePlace
@@ -50,7 +50,7 @@ def convert_ir_for_target(model: OpenVINOModel, target: Target, leeway: Leeway =
             examined = examine_ir(rewrite.model, leeway)
     left = left_of(examined, target, is_own=True)
     if left:
-        raise_blockers(
+        raise refusal_of(
             in_the_users_words(left, _users_layers(examined, source), source, target), target, reasons, source
         )
     notes = [finding for finding in check_target(examined, target).findings if finding.severity != "error"]

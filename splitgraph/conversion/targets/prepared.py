@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 from splitgraph.conversion.folding.fold import convert_folded
@@ -11,6 +11,7 @@ from splitgraph.conversion.opset import convert_opset
 from splitgraph.conversion.plan import Plan
 from splitgraph.conversion.repair import repaired
 from splitgraph.conversion.rewrite import Rewrite
+from splitgraph.conversion.targets.refusals import UserNames
 from splitgraph.findings.diagnostics import ConversionError
 from splitgraph.inference import later_leeway
 from splitgraph.model.onnx_proto import ModelProto
@@ -50,6 +51,16 @@ class Prepared:
         if self._source is None:
             self._source = examine(self.model, self.leeway)
         return self._source
+
+    @cached_property
+    def names(self) -> UserNames:
+        """What finds the node of this model that a node of a converted one stands for."""
+        return UserNames(self.model)
+
+    @cached_property
+    def user_locations(self) -> Mapping[str, Sequence[str]]:
+        """The locations of the user's nodes by those of this model's nodes; empty for the user's model."""
+        return {} if self.user is self else self.user.names.locations(self.model)
 
     def at(self, opset: int | None) -> Rewrite:
         """Return the model at an opset; at its own one, or without one, it is only repaired. Raises ConversionError

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
+from types import MappingProxyType
 
 from splitgraph.conversion.rewrite import Change
 from splitgraph.findings.codes import CODES
@@ -62,33 +64,74 @@ def _at(finding: Diagnostic, location: str) -> Diagnostic:
     return finding if location == finding.location else replace(finding, location=location, node=None, operator=None)
 
 
-def raise_blockers(left: Sequence[Diagnostic], target: Target, reasons: Mapping[str, str], source: Examined) -> None:
-    """Raise ConversionError for what is left of a model. reasons: by location, why a node stays as it is. source: the
+class TargetRefusal(ConversionError):
+    """The error of a conversion that leaves something in the way of a target.
+
+    opset: of the result, None for the model's own. stuck: the user's nodes that are in the way themselves, and not only
+    by what folding computes for them: the kind of each in the model that the conversion began with, by its location.
+    """
+
+    opset: int | None = None
+    stuck: Mapping[str, object] = MappingProxyType({})
+
+
+def refusal_of(
+    left: Sequence[Diagnostic], target: Target, reasons: Mapping[str, str], source: Examined
+) -> TargetRefusal:
+    """Return the error for what is left of a model. reasons: by location, why a node stays as it is. source: the
     user's model.
     """
     nodes = {node.location: node for node in source.nodes}
     blockers = [_blocker(each, reasons.get(each.location), nodes.get(each.location)) for each in left]
     lines = "".join(f"\n  {blocker.code}  {blocker.location}  {blocker.message}" for blocker in blockers)
     count = f"{len(blockers)} blocker" + ("s" if len(blockers) > 1 else "")
-    raise ConversionError(f"{target.label} reads no form of the model that is known: {count}{lines}", blockers)
+    return TargetRefusal(f"{target.label} reads no form of the model that is known: {count}{lines}", blockers)
 
 
-def stays_blocked(refusal: ConversionError, source: Examined, target: Target, opset: int) -> bool:
-    """Return True if a node that is in the way of one conversion is in the way at another opset, too: it has the same
-    operator there, and the target is known not to read it. source: the user's model.
+def stays_blocked(
+    refusal: ConversionError, source: Examined, user: Mapping[str, Sequence[str]], target: Target, opset: int
+) -> bool:
+    """Return True if a node that is in the way of one conversion is in the way of another one, too: the target is known
+    not to read it as it is in the model that this begins with, with its operator of the opset; or it is a node of the
+    same kind, and the opset is the same.
+
+    source: the model that the other conversion begins with. user: the locations of the user's nodes by those of its
+    nodes; a location that is missing is the user's.
     """
-    blocked = {blocker.location for blocker in refusal.diagnostics if blocker.code == "SG706"}
-    for node in source.nodes:
-        if node.location not in blocked or node.detail is not None or node.traits or plain_domain(node.node.domain):
+    if not isinstance(refusal, TargetRefusal) or not refusal.stuck:
+        return False
+    for positions in source.kinds:
+        node = source.nodes[positions[0]]
+        is_refused = _is_refused_at(opset, node, target)
+        if not is_refused and opset != refusal.opset:
             continue
-        version = version_at(node.node.op_type, opset)
-        if version is None:
-            continue
-        label = f"{node.node.op_type}-{version.since_version}"
-        judged = target.judge_version(label, node.own, node.factors)
-        if judged.verdict in ("refuses", "wrong"):
-            return True
+        for position in positions:
+            location = source.nodes[position].location
+            kinds = [refusal.stuck[own] for own in user.get(location, [location]) if own in refusal.stuck]
+            if kinds and (is_refused or node.kind in kinds):
+                return True
     return False
+
+
+def _is_refused_at(opset: int, node: NodeTraits, target: Target) -> bool:
+    """Return True if a target is known not to read a node with its operator of an opset. Splits have other forms
+    there.
+    """
+    if node.detail is not None or node.traits or plain_domain(node.node.domain):
+        return False
+    version = version_at(node.node.op_type, opset)
+    if version is None:
+        return False
+    judged = target.judge_version(f"{node.node.op_type}-{version.since_version}", node.own, node.factors)
+    return judged.verdict in ("refuses", "wrong")
+
+
+def lies_behind(refusal: ConversionError, own: int, opset: int) -> bool:
+    """Return True if a conversion cannot reach an opset because another one, which was refused, ended on the way there.
+    own: the opset at which both begin.
+    """
+    ends = [blocker.blocking_opset for blocker in refusal.diagnostics if blocker.blocking_opset is not None]
+    return any(opset <= end < own or own < end <= opset for end in ends)
 
 
 def _blocker(finding: Diagnostic, reason: str | None, node: NodeTraits | None) -> Diagnostic:
@@ -124,7 +167,10 @@ class UserNames:
 
     def __init__(self, source: ModelProto) -> None:
         self._source = source
-        self._known: Mapping[str, str] | None = None
+
+    @cached_property
+    def _definers(self) -> Mapping[str, str]:
+        return _definers(self._source)
 
     def located(self, changes: Iterable[Change], model: ModelProto) -> list[Change]:
         """Return the changes of a converted model with the locations of the user's nodes."""
@@ -134,10 +180,24 @@ class UserNames:
         user = self.locations(model)
         return [replace(change, location=user.get(change.location, [change.location])[0]) for change in listed]
 
+    def own(self, locations: Collection[str], model: ModelProto) -> dict[str, str]:
+        """Return the locations of the user's nodes that give the same values as nodes of a converted model do, by the
+        locations of these. A node whose outputs are new stands for none.
+
+        locations: of nodes of the converted model.
+        """
+        return {
+            location: known
+            for scope in scopes(model)
+            for index, node in enumerate(scope.nodes)
+            if (location := f"{scope.location}/{node_label(node, index)}") in locations
+            for name in node.output
+            if (known := self._definers.get(name)) is not None
+        }
+
     def locations(self, model: ModelProto) -> dict[str, list[str]]:
         """Return the locations of the user's nodes by the location of a node of the converted model."""
-        if self._known is None:
-            self._known = _definers(self._source)
+        definers = self._definers
         locations: dict[str, list[str]] = {}
         of_readers: dict[str, list[str]] = {}
         for scope in reversed(list(scopes(model))):
@@ -145,7 +205,7 @@ class UserNames:
             for index in range(len(nodes) - 1, -1, -1):
                 node = nodes[index]
                 made = list(filter(None, node.output))
-                known = list(dict.fromkeys(self._known[name] for name in made if name in self._known))
+                known = list(dict.fromkeys(definers[name] for name in made if name in definers))
                 known = known or next((of_readers[name] for name in made if name in of_readers), [])
                 if known:
                     locations[f"{scope.location}/{node_label(node, index)}"] = known
