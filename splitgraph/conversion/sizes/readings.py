@@ -6,7 +6,9 @@ in the second half may count from the end; a number that is an old size may be t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from math import prod
 
 from splitgraph.conversion.sizes.follow import Meaning, Site
 from splitgraph.dim import Dim, DimLike, symbols_of
@@ -16,6 +18,8 @@ TO_THE_END, TO_THE_START = 2**63 - 1, 1 - 2**63
 # With more places by number in the second half of a dimension, the node is refused rather than a question asked for
 # each.
 _MOST_PLACES = 8
+# So many lengths of several parts are tried together.
+_MOST_WAYS = 64
 # A slice of equal parts can cut a dimension into so many.
 _PARTS = (2, 3, 4)
 
@@ -42,6 +46,16 @@ def read_limit(site: Site) -> None:
     counted = site.alike(steps)[1:] if rest == 0 else []
     meanings = [Meaning(start[0] + each.value * step[0]) for each in counted]
     site.restate_numbers(1, [site.either(1, 0, [Meaning(limit[0]), *meanings, *site.alike(limit[0])])])
+
+
+def read_larger(site: Site) -> None:
+    """Read sizes that are compared with those of a value: its own old size is that of any value, which is 1 or more."""
+    for position, other in ((0, 1), (1, 0)):
+        sizes, numbers = site.items(other), site.numbers(position)
+        if sizes is None or numbers is None or len(sizes) != len(numbers) or site.ctx.input_count != 2:
+            continue
+        is_own = [site.wanted.moves(size) and site.wanted.before(size) == numbers[at] for at, size in enumerate(sizes)]
+        site.restate_numbers(position, [1 if own else number for own, number in zip(is_own, numbers, strict=True)])
 
 
 # Slices ---------------------------------------------------------------------------------------------------------------
@@ -197,21 +211,40 @@ def read_depth(site: Site) -> None:
 
 
 def read_lengths(site: Site, position: int, lengths: Sequence[int], dim: Dim) -> None:
-    """Read the lengths of the parts of a dimension: equal ones stay equal, of others one takes what is left."""
-    old = site.wanted.before(dim)
-    if site.is_decided(position) or not isinstance(old, int) or not lengths:
+    """Read the lengths of the parts of a dimension: equal ones stay equal, of others one takes what is left, or they
+    are dimensions that make up the whole.
+    """
+    old, decided = site.wanted.before(dim), site.follower.entries.get(site.place(position), {})
+    if not isinstance(old, int) or not lengths:
         return
     count, rest = len(lengths), old - sum(length for length in lengths if length != -1)
-    if len(set(lengths)) == 1 and lengths[0] != -1:
-        site.restate_numbers(position, [dim // count] * count)
-    elif -1 not in lengths:
-        left = [dim - (old - length) for length in lengths]
-        taken = site.either(position, 0, [Meaning(entry, left[entry], entry) for entry in range(count)])
-        site.restate_numbers(position, [left[at] if at == taken else length for at, length in enumerate(lengths)])
-    elif {rest} == {length for length in lengths if length != -1}:
+    if -1 not in lengths:
+        ways = [*dict.fromkeys(_lengths(site, lengths, dim, old))]
+        fitting = [way for way in ways if all(way[at] == said for at, said in decided.items())]
+        if decided:
+            site.restate_numbers(position, (fitting or [tuple(lengths)])[0])
+            return
+        entries = [next(at for at, length in enumerate(way) if isinstance(length, Dim)) for way in ways]
+        meanings = [Meaning(at, ways[at][entry], entry) for at, entry in enumerate(entries)]
+        taken = site.either(position, 0, meanings, likely=1 if len(set(lengths)) == 1 else 0)
+        site.restate_numbers(position, ways[int(str(taken))])
+    elif not decided and {rest} == {length for length in lengths if length != -1}:
         entry = lengths.index(-1)
         taken = site.either(position, entry, [Meaning(-1), Meaning(dim // count)])
         site.restate_numbers(position, [taken if taken != -1 else length for length in lengths])
+
+
+def _lengths(site: Site, lengths: Sequence[int], dim: Dim, old: int) -> Iterator[tuple[DimLike, ...]]:
+    """Yield what the lengths of all parts of a dimension can be, the likeliest first."""
+    if len(set(lengths)) == 1:
+        yield (dim // len(lengths),) * len(lengths)
+    for entry, length in enumerate(lengths):
+        yield (*lengths[:entry], dim - (old - length), *lengths[entry + 1 :])
+    each = [[meaning.value for meaning in site.alike(length)] for length in lengths]
+    if prod(map(len, each)) <= _MOST_WAYS:
+        for way in itertools.product(*each):
+            if any(isinstance(length, Dim) for length in way) and sum(way[1:], way[0]) == dim:
+                yield way
 
 
 def read_lengths_of_sequences(site: Site, axis: int, position: int = 1) -> None:

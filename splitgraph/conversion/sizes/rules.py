@@ -239,6 +239,15 @@ def _gather(site: Site) -> None:
     read_indices(site, site.ctx.attribute("axis", 0))
 
 
+def _conv_transpose(site: Site) -> None:
+    """The size of the result may be given, whatever the size of the data."""
+    given = site.ctx.attribute("output_shape") or ()
+    dims = (site.dims(0) or ())[2:]
+    for axis, (size, dim) in enumerate(zip(given[-len(dims) :], dims, strict=False) if dims else (), 2):
+        if site.wanted.moves(dim):
+            site.block(f"output_shape says {size} along axis {axis} whatever {dim} is; say it by pads instead")
+
+
 def _sizes_in(position: int) -> Rule:
     return lambda site: read_sizes(site, position)
 
@@ -362,7 +371,15 @@ def _columns_in_attribute(site: Site) -> None:
 _ONNX: Mapping[str, Rule] = {
     "Reshape": _reshape,
     "Expand": _expand,
+    "AffineGrid": _sizes_in(1),
+    "BlackmanWindow": _sizes_in(0),
+    "Col2Im": _sizes_in(1),
     "ConstantOfShape": _sizes_in(0),
+    "ConvTranspose": _conv_transpose,
+    "DFT": _sizes_in(1),
+    "HammingWindow": _sizes_in(0),
+    "HannWindow": _sizes_in(0),
+    "MaxUnpool": _sizes_in(2),
     "Range": read_limit,
     "Tile": _tile,
     "OneHot": read_depth,
@@ -392,13 +409,20 @@ RULES: Mapping[tuple[str, str], Rule] = {
 }
 # The input that says a size, by operator.
 SAYING = {
+    "AffineGrid": 1,
+    "BlackmanWindow": 0,
     "CenterCropPad": 1,
+    "Col2Im": 1,
     "ConstantOfShape": 0,
+    "DFT": 1,
     "Expand": 1,
     "GRU": 4,
     "Gather": 1,
+    "HammingWindow": 0,
+    "HannWindow": 0,
     "LSTM": 4,
     "Loop": 0,
+    "MaxUnpool": 2,
     "OneHot": 1,
     "RNN": 4,
     "Range": 1,

@@ -13,6 +13,7 @@ from splitgraph.conversion.sizes.readings import (
     TO_THE_END,
     read_depth,
     read_indices,
+    read_larger,
     read_lengths,
     read_lengths_of_sequences,
     read_limit,
@@ -175,15 +176,26 @@ def _loop(site: Site) -> None:
     read_sizes(site, 0)
 
 
+def _deconvolution(site: Site) -> None:
+    """The size of the result may be given, whatever the size of the data."""
+    sizes, dims = site.numbers(2) or (), (site.dims(0) or ())[2:]
+    for axis, (size, dim) in enumerate(zip(sizes, dims, strict=False), 2):
+        if site.wanted.moves(dim):
+            site.block(f"its third input says {size} along axis {axis} whatever {dim} is; say it by pads instead")
+
+
 RULES: Mapping[str, Rule] = {
     "Assign": _assign,
     "Broadcast": _broadcast,
+    "Col2Im": lambda site: read_sizes(site, 1),
+    **dict.fromkeys(("ConvolutionBackpropData", "GroupConvolutionBackpropData"), _deconvolution),
     "Gather": _gather,
     "GatherElements": _gather_elements,
     "GatherND": _gather_nd,
     "Interpolate": _interpolate,
     "Loop": _loop,
     "MatMul": _matmul,
+    "Maximum": read_larger,
     "OneHot": read_depth,
     "Range": read_limit,
     "Reshape": _reshape,
@@ -201,6 +213,7 @@ RULES: Mapping[str, Rule] = {
 # The input that says a size, by layer.
 _SAYING = {
     "Broadcast": 1,
+    "Col2Im": 1,
     "GRUSequence": 2,
     "Gather": 1,
     "Interpolate": 1,

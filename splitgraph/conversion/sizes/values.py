@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 
 from splitgraph.conversion.sizes.follow import Meaning, Rule, Site
+from splitgraph.conversion.sizes.readings import read_larger
 from splitgraph.dim import Dim, DimLike, symbol, symbols_of
 from splitgraph.inference.context import NodeContext
 from splitgraph.model.value_type import Contents
@@ -115,4 +116,12 @@ def _counts_steps(site: Site, numbers: Contents) -> bool:
     return length is not None
 
 
-RULES: Mapping[tuple[str, str], Rule] = {("", name): read_values for name in VALUES}
+def _larger(site: Site) -> None:
+    read_larger(site)
+    read_values(site)
+
+
+RULES: Mapping[tuple[str, str], Rule] = {
+    **{("", name): read_values for name in VALUES},
+    ("", "Max"): _larger,
+}

@@ -154,8 +154,10 @@ class _LayerDraft(SizeFormulas[_LayerValue]):
         self.writer, self.editor, self.layer, self.path = writer, editor, layer, path
 
     def list_of(self, numbers: Sequence[int], hint: str, dtype: str = _INT64) -> _LayerValue:
-        most = int(np.iinfo(dtype).max)
-        place = self.editor.constant(self.layer, hint, [min(number, most) for number in numbers], dtype)
+        if np.dtype(dtype).kind in "iu":
+            most = int(np.iinfo(dtype).max)
+            numbers = [min(number, most) for number in numbers]
+        place = self.editor.constant(self.layer, hint, numbers, dtype)
         return _LayerValue(place, NewPort(precision_of(dtype), [len(numbers)]))
 
     def number(self, number: int, hint: str) -> _LayerValue:
@@ -248,11 +250,17 @@ class _LayerDraft(SizeFormulas[_LayerValue]):
         port = NewPort(value.port.precision, dims)
         first = self.write("Gather", "opset8", {"batch_dims": "0"}, inputs, port, "first_of")
         number = self._counted(Repeated(counted.axis, 0, 1), size, rank, dtype)
-        entry = self.list_of([int(at == counted.entry) for at in range(int(dims[-1]))], "entry", dtype)
-        along = [number.port.dims[counted.axis] if axis == counted.axis else 1 for axis in range(rank - 1)]
-        port = NewPort(port.precision, [*along, dims[-1]])
+        along = counted.along % rank
+        entry = self.list_of([int(at == counted.entry) for at in range(int(dims[along]))], "entry", dtype)
+        places = [dims[along] if axis == along else 1 for axis in range(rank)]
+        if along != rank - 1:
+            inputs = [entry, self.list_of(places, "shape")]
+            port = NewPort(port.precision, places)
+            entry = self.write("Reshape", "opset1", {"special_zero": "false"}, inputs, port, "along_axis")
+        items = number.port.dims[counted.axis]
+        port = NewPort(port.precision, [items if axis == counted.axis else each for axis, each in enumerate(places)])
         count = self.write("Multiply", "opset1", _NUMPY, [number, entry], port, "count")
-        whole = [along[axis] if axis == counted.axis else entry for axis, entry in enumerate(dims)]
+        whole = [items if axis == counted.axis else each for axis, each in enumerate(dims)]
         return self.write("Add", "opset1", _NUMPY, [first, count], NewPort(port.precision, whole), "indices")
 
     def _counted(self, repeated: Repeated, size: DimLike, rank: int, dtype: str) -> _LayerValue:

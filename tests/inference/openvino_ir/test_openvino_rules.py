@@ -50,6 +50,13 @@ INVALID: dict[str, tuple[str, str, dict[str, str], list[Any], str]] = {
     "numpy_target": ("Broadcast", "opset3", {"mode": "numpy"}, ["f32 2,3", [4, 3]], "must be equal, not 2 and 4"),
     "pads": ("Pad", "opset1", {"pad_mode": "constant"}, ["f32 2,3", [1], [1, 1]], "1 pads for an input of rank 2"),
     "depth": ("DepthToSpace", "opset1", {"block_size": "2"}, ["f32 1,6,2,2"], "not divisible by 4"),
+    "bias": (
+        "ScaledDotProductAttention",
+        "opset13",
+        {},
+        ["f32 2,5,8", "f32 2,6,8", "f32 2,6,9", "f32 5,4"],
+        "4 and 6 do not broadcast",
+    ),
     "repeats": ("Tile", "opset1", {}, ["f32 2", [-1]], "a repeat is -1"),
     "body": ("If", "opset8", {}, ["boolean "], "then_body is missing"),
     "iterated": ("TensorIterator", "opset1", {}, ["f32 2"], "body is missing"),
@@ -92,6 +99,14 @@ VALID: dict[str, tuple[str, str, dict[str, str], list[Any], str]] = {
     "attention_with_a_mask": (
         "ScaledDotProductAttention", "opset13", {}, ["f32 2,5,8", "f32 2,6,8", "f32 2,6,9", "boolean ..."],
         "float32[2, 5, 9]",
+    ),
+    "attention_with_a_bias": (
+        "ScaledDotProductAttention", "opset13", {}, ["f32 2,5,8", "f32 2,6,8", "f32 2,6,9", "f32 1,6"],
+        "float32[2, 5, 9]",
+    ),
+    "causal_attention_ignores_its_mask": (
+        "ScaledDotProductAttention", "opset13", {"causal": "true"},
+        ["f32 2,5,8", "f32 2,6,8", "f32 2,6,9", "f32 3,4"], "float32[2, 5, 9]",
     ),
     "attention_to_an_unknown_key": (
         "ScaledDotProductAttention", "opset13", {}, ["f32 2,5,8", "f32 ...", "f32 2,6,9"], "float32[...]"

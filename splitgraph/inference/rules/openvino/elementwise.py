@@ -187,4 +187,7 @@ def attention(ctx: NodeContext) -> Sequence[ValueType]:
     merged_dim(ctx, query[-1], key[-1], "the features of query and key")
     merged_dim(ctx, key[-2], value[-2], "the lengths of key and value")
     batches = broadcast_dims(ctx, (query[:-2], key[:-2], value[:-2])) or ()
+    mask = dims_of(ctx, 3) if ctx.has_input(3) and not flag(ctx, "causal", False) else None
+    if mask is not None and len(mask) > 1:
+        broadcast_dims(ctx, (mask[-2:], (query[-2], key[-2])))
     return [tensor(dtype, (*batches, query[-2], value[-1]))]
