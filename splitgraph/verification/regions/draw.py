@@ -11,9 +11,9 @@
 - normal: ordinary numbers, several times: for weights that the values of the model do not show.
 - rows: each row of a table, those that differ first (see `rows`).
 
-The elements of larger constants are steps, too (see `limits`), and numbers at which values inside of the region meet
-limits (see `inner_limits`). Small steps are drawn beside large ones, and without
-them (see `magnitudes`).
+The elements of larger constants are steps, too (see `limits`), numbers between the constants (see `between`), and
+numbers at which values inside of the region meet limits (see `inner_limits`). Small steps are drawn beside large ones,
+and without them (see `magnitudes`).
 
 Shapes are those of the values that reach the region; only where nothing but empty ones does, dimensions of size 0 grow
 (see `local_check`). A region with a loop that may not end on other values is drawn up to steps alone. Values that no
@@ -35,6 +35,7 @@ import onnx
 from splitgraph.options import ATOL_WRITTEN_OUT
 from splitgraph.verification.models.dependence import extent_inputs, index_inputs, may_not_end, shape_inputs
 from splitgraph.verification.models.model_files import elements_of, is_default_domain, scoped_nodes
+from splitgraph.verification.regions.between import draw_between
 from splitgraph.verification.regions.constants import dense_tensor
 from splitgraph.verification.regions.inner_limits import at_inner_limits
 from splitgraph.verification.regions.limits import MULTIPLES, draw_limits
@@ -195,6 +196,8 @@ def _drawn(models: Models, base: Mapping[str, Value], fixed: Collection[str], se
     for values in draw_rows(models, base, indexed):
         yield Drawn("rows", dict(base) | values)
     for values in draw_limits(models, base, free, rng):
+        yield Drawn("steps", dict(base) | values)
+    for values in draw_between(free, numbers, rng) if not is_open else ():
         yield Drawn("steps", dict(base) | values)
     for values in at_inner_limits(models, base, free) if not is_open else ():
         yield Drawn("steps", dict(base) | values)

@@ -60,14 +60,20 @@ def at_inner_limits(
                 # The evaluator lacks an operator.
                 continue
             needed = {value.name for value in part.graph.input}
-            # Where elements meet, all of them are the number.
-            step = 2 if all(node.op_type in _BY_ELEMENT for node in part.graph.node) else 1
+            # Where elements meet, all of them are the number. They may meet behind the comparison (all of them larger).
+            steps = [2] if _is_by_element(part) else [1]
+            steps += [] if _is_by_element(model) or steps == [1] else [1]
             for name, value in free.items():
                 if name in needed and _is_number(value.dtype):
                     given = {each: base[each] for each in needed}
                     signs = _signs_of(loaded, operands, given, name, value)
                     for number in _meetings(signs, value.dtype, end):
-                        yield {name: _with(value, number, step)}
+                        yield from ({name: _with(value, number, step)} for step in steps)
+
+
+def _is_by_element(model: onnx.ModelProto) -> bool:
+    """Return True if each element of the results is computed from one element of each input."""
+    return all(node.op_type in _BY_ELEMENT for node in model.graph.node)
 
 
 def _operands(model: onnx.ModelProto) -> Iterator[tuple[list[str], onnx.ModelProto]]:
