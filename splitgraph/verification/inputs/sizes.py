@@ -30,6 +30,8 @@ _FEW = (2, 1, 3)
 _LARGE = 3
 # Of so many dimensions, each one is small by itself in some case.
 _MOST_SMALL = 4
+# All dimensions together are no longer than this.
+_MOST_TOGETHER = 64
 # A length that most models take.
 _USUAL_LENGTH = 32
 _SCATTERS = ("ScatterND", "ScatterNDUpdate")
@@ -104,8 +106,8 @@ class SizeChooser:
         return [sizes for sizes in solutions if sizes is not None]
 
     def reaching(self, length: int) -> Iterator[SymbolSizes]:
-        """Yield sizes in which free dimensions are of this size: all but the leading ones, and each by itself."""
-        for names in self._reached_together():
+        """Yield sizes in which free dimensions are of this size: all but the leading ones, each by itself, and all."""
+        for names in self._reached_together(length):
             sizes = self._with_length(names, length)
             if sizes is not None and self._bytes(sizes) <= _LARGEST_RETRY:
                 yield sizes
@@ -115,7 +117,7 @@ class SizeChooser:
         too large or not; None for those that the model does not take.
         """
         made: list[SymbolSizes | None] = []
-        for names in self._reached_together():
+        for names in self._reached_together(length):
             if not all(self._is_within_bounds(name, length) for name in names):
                 # No search is needed to say so, and most lengths that a ladder tries are too large.
                 made.append(None)
@@ -133,11 +135,14 @@ class SizeChooser:
         low, high = self._analysis.symbols.get(name, (0, None))
         return low <= length and (high is None or length <= high)
 
-    def _reached_together(self) -> list[tuple[str, ...]]:
-        """Return free symbols that are given one length: all but the leading ones, and each by itself."""
-        free = [name for name in self._symbols if name not in self._fixed]
+    def _reached_together(self, length: int) -> list[tuple[str, ...]]:
+        """Return free symbols that are given one length: all but the leading ones, each by itself, and if the length is
+        small, all, because several limits may have to be met at once.
+        """
+        free = tuple(name for name in self._symbols if name not in self._fixed)
         inner = tuple(name for name in free if name not in self._leading())
-        return [*([inner] if len(inner) > 1 else []), *((name,) for name in free[:_MOST_SMALL])]
+        found = [*([inner] if len(inner) > 1 else []), *((name,) for name in free[:_MOST_SMALL])]
+        return [*found, free] if free and free not in found and length <= _MOST_TOGETHER else found
 
     def _with_length(self, names: Sequence[str], length: int) -> SymbolSizes | None:
         return _first_solution(self._make_solvers({**self._fixed, **dict.fromkeys(names, length)}), (), 0)

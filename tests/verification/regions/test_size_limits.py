@@ -195,3 +195,36 @@ def test_a_search_that_the_time_ends_says_so(pair: Pair, part: str, monkeypatch:
 def test_a_search_that_ends_says_nothing() -> None:
     found = verify(*NEAR_MISSES["both have the limit"].models())
     assert ([region.is_open for region in found.regions], found.diagnostics) == ([False], ())
+
+
+CUBE = "float[N, S, T] x => float[N, S, T] y"
+EACH = "s = Shape(x) g = Greater(s, k) h = Cast<to = 6>(g) j = ReduceMin<keepdims = 0>(h) c = Cast<to = 9>(j) "
+TOGETHER = {
+    "three sizes at once": Pair(
+        CUBE, SAME, EACH + "y = Where(c, o, x)", {"x": np.ones((8, 10, 12))}, ZERO | {"k": I64([7, 9, 11])}
+    ),
+    "three equal sizes": Pair(
+        CUBE,
+        SAME,
+        "s = Shape(x) a = ReduceMin<keepdims = 0>(s) b = ReduceMax<keepdims = 0>(s) c = Equal(a, b) y = Where(c, o, x)",
+        {"x": np.ones((5, 5, 5))},
+        ZERO,
+    ),
+    "each large, in one model": Pair(
+        CUBE, EACH + "y = Where(c, o, x)", SAME, {"x": np.ones((40, 40, 40))}, ZERO | {"k": I64([39, 20, 10])}
+    ),
+}
+
+
+@pytest.mark.parametrize("pair", TOGETHER.values(), ids=TOGETHER)
+def test_limits_of_several_sizes_are_met_at_once(pair: Pair) -> None:
+    show_difference(pair)
+    find_difference(pair)
+
+
+def test_equal_limits_of_several_sizes_raise_no_alarm() -> None:
+    pair = Pair(
+        CUBE, EACH + "y = Where(c, o, x)", EACH + "d = Not(c) y = Where(d, x, o)", {}, ZERO | {"k": I64([7, 9, 11])}
+    )
+    found = verify(*pair.models())
+    assert found.verdict == "equal", found
