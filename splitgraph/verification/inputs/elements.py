@@ -212,6 +212,18 @@ class ElementHints:
         is_one = (array.size == 1 and array.item() == 1 for array in self._constants(names))
         return "mask" in item.name.lower() or any(is_one)
 
+    def rows_of(self, node: onnx.NodeProto) -> int | None:
+        """Return how many positions a Gather can read at; None if that is unknown."""
+        shape = self._analysis.types.get(node.input[0], UNKNOWN).shape
+        axes = [attribute.i for attribute in node.attribute if attribute.name == "axis"]
+        if len(node.input) > 2:
+            axes = [int(array.item()) for array in self._constants([node.input[2]]) if array.size == 1]
+        axis = axes[0] if axes else 0
+        if shape is None or not -len(shape) <= axis < len(shape) or (len(node.input) > 2 and not axes):
+            return None
+        length = shape[axis]
+        return length if isinstance(length, int) else None
+
     def reach(self, item: ModelInput) -> float:
         """Return the bound beyond which the model clips a floating-point input, or a quantization saturates; or 0."""
         if not is_float(item.type.innermost):

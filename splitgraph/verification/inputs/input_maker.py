@@ -28,6 +28,12 @@ from splitgraph.verification.values import Value
 _LARGEST_INPUT = 256 * 2**20
 # A longer dimension is only tried if no value of the model has more elements than this.
 _USUAL_LENGTH, _MOST_SMALL = 2**14, 2**22
+# Operators and layers that take integers as numbers, and what passes these on.
+_COMPUTING = frozenset(
+    {"Abs", "Add", "Cast", "Clamp", "Clip", "Convert", "Equal", "FloorMod", "Greater", "GreaterEqual", "GreaterOrEqual"}
+    | {"Less", "LessEqual", "LessOrEqual", "Max", "Maximum", "Min", "Minimum", "Mod", "Mul", "Multiply", "Negative"}
+    | {"Neg", "NotEqual", "Select", "Sub", "Subtract", "Where"}
+)
 # The attempt whose rules draw inputs of small sizes.
 _SMALL_ATTEMPT = 1
 
@@ -181,6 +187,25 @@ class InputMaker:
     def varying(self) -> list[str]:
         """Return the names, in the model, of the inputs that are drawn, and so differ from case to case."""
         return [item.name for item in self._inputs if item.name not in self.given]
+
+    def rows(self) -> dict[str, int]:
+        """Return how many rows the tables have that are read at the positions in an input, for each that is drawn."""
+        found: dict[str, int] = {}
+        for item in self._inputs:
+            gathers = [use.node for use in item.uses if use.node.op_type == "Gather" and use.position == 1]
+            counts = [self._hints.rows_of(node) for node in gathers]
+            known = [count for count in counts if count is not None and count > 0]
+            if item.name not in self.given and known and len(known) == len(gathers):
+                found[self._names.get(item.name, item.name)] = min(known)
+        return found
+
+    def plain_integers(self) -> set[str]:
+        """Return the inputs of integers, among those that are drawn, that nodes compute with as with other numbers."""
+        return {
+            self._names.get(item.name, item.name)
+            for item in self._inputs
+            if item.name not in self.given and all(use.node.op_type in _COMPUTING for use in item.uses)
+        }
 
     def _draw_value(self, item: ModelInput, wanted: ValueType, draw: _Draw) -> Value:
         element = wanted.element or ValueType("tensor", wanted.dtype, wanted.shape)

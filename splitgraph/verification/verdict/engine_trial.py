@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from splitgraph.findings.diagnostics import Diagnostic, diagnostic
 from splitgraph.verification import help_texts
@@ -36,6 +37,7 @@ from splitgraph.verification.verdict.judge import (
 from splitgraph.verification.verdict.region_notes import MOST_NAMED, loss_note, stopped_notes, unchecked_note
 from splitgraph.verification.verdict.run_notes import idle_providers, known_fault, what_was_run
 from splitgraph.verification.verdict.second_look import SecondLook
+from splitgraph.verification.verdict.wide_look import WideLook, unread_constants
 from splitgraph.verification.verification import STOPPED, Difference, Region
 
 # Above so many bytes of weights, loading a model once more takes too long for what it shows.
@@ -469,6 +471,8 @@ class EngineTrial:
 
     def _with_evidence(self, outcome: EngineVerdict) -> EngineVerdict:
         """Return the outcome of models that only run as a whole: equal outputs must prove something."""
+        if outcome.verdict == "equal" and self.question.maker.varies:
+            outcome = self._looked_at_widely(outcome)
         if outcome.verdict != "equal":
             return outcome
         before, maker = self.question.before, self.question.maker
@@ -480,6 +484,31 @@ class EngineTrial:
         finding = find_silence(names, cases, varying, tested, self._comparison())
         self.notes += [finding] if finding else []
         return replace(outcome, verdict="not-run") if finding is not None and finding.code == "SG506" else outcome
+
+    def _looked_at_widely(self, outcome: EngineVerdict) -> EngineVerdict:
+        """Return the outcome again, with what inputs show that draw out what an IR has."""
+        question, pair = self.question, (self.question.before, self.question.after)
+        if not any(model.is_ir for model in pair):
+            return outcome
+        ends, seconds = self.budget.checking_ends(self.ran.seconds), sum(self.ran.seconds.values())
+        accepted = self._accepted()
+        names = [value.name for value in pair[0].interface.graph.output]
+        is_one = "+" not in self.engine and not question.has_half_weights
+        run = partial(self.place.run, self.engine)
+        look = WideLook(pair, question.maker, run, self._comparison(), names, is_one, question.seed)
+        count = int((ends - time.monotonic()) / max(seconds, 1e-6))
+        wide = look.find(accepted[0].inputs, max(self.given)[0] + 1, count, ends)
+        if wide.difference is not None and not wide.is_tie:
+            return replace(outcome, verdict="different", difference=wide.difference)
+        told = [] if wide.difference is None else [f"{wide.difference.name}: {wide.difference.reason}"]
+        for change in [] if told else unread_constants(pair, self.place, accepted, ends):
+            where = f"differs at {change.first_place()}"
+            told.append(f"`{change.constant.layer.name}` {where}, and no input was found that reads it")
+        if not told:
+            return outcome
+        text = f"not verified: {'; '.join(told)}"
+        self.notes.append(diagnostic("SG506", text, severity="warning", help=help_texts.INPUTS))
+        return replace(outcome, verdict="not-run")
 
     def _limits(self) -> Iterator[Diagnostic]:
         """Yield what limits the verdict "equal"."""

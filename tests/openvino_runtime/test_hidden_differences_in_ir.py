@@ -1,0 +1,167 @@
+"""Differences between an OpenVINO IR and another model that ordinary inputs hide: limits, tables, sizes and branches.
+
+Each pair is written in ONNX, and OpenVINO converts it. The second model has other constants or other nodes.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import onnx
+import openvino
+import pytest
+from onnx import numpy_helper, parser
+
+import splitgraph
+from splitgraph.formats import load_ir
+from splitgraph.verification.models.ir_constants import changed_constants, ir_constants, with_other_elements
+
+F, I64 = np.float32, np.int64
+LINE, WHOLE = "(float[N, 8] x) => (float[N, 8] y)", "(int64[N] x) => (int64[N] y)"
+POSITIONS = (
+    "(float[N, S, 8] x) => (float[N, S, 8] y) "
+    "{ s = Shape<start = 1, end = 2>(x) p = Slice(w, z, s, z, o) y = Add(x, p) }"
+)
+BRANCH = (
+    "(float[N, 8] x) => (float[N, 8] y) { s = ReduceMax<keepdims = 0>(x) c = Greater(s, q) y = If(c)"
+    "<then_branch = t () => (float[N, 8] a) { a = Mul(x, k) }, else_branch = e () => (float[N, 8] b) { b = Neg(x) }> }"
+)
+BY_SIZE = (
+    "(float[N, 8] x) => (float[N, 8] y) { s = Shape<start = 0, end = 1>(x) n = Squeeze(s) c = Greater(n, q) "
+    "y = Where(c, o, x) }"
+)
+TABLE = np.arange(1024, dtype=F).reshape(128, 8) / 1024
+TIE = "c = {}(x, k) y = Where(c, o, x)"
+
+
+def with_row(number: int) -> Any:
+    other = np.array(TABLE)
+    other[number] += 1
+    return other
+
+
+class Pair(NamedTuple):
+    """The text of a model, its constants, and what is else in the second one."""
+
+    before: str
+    constants: dict[str, Any] = {}  # noqa: RUF012
+    changed: dict[str, Any] = {}  # noqa: RUF012
+    after: str = ""
+
+
+DIFFERENT = {
+    "a threshold": Pair(f"{LINE} {{ {TIE.format('Greater')} }}", {"k": F(100), "o": F(1)}, {"k": F(200)}),
+    "a limit": Pair(f"{LINE} {{ y = Min(x, k) }}", {"k": F(100)}, {"k": F(200)}),
+    "a limit of whole numbers": Pair(f"{WHOLE} {{ y = Min(x, k) }}", {"k": I64(1000)}, {"k": I64(2000)}),
+    "one limit of eight": Pair(
+        f"{LINE} {{ y = Min(x, k) }}",
+        {"k": np.arange(30, 38, dtype=F)},
+        {"k": np.array([30, 31, 32, 45, 34, 35, 36, 37], F)},
+    ),
+    "a limit of the second model": Pair(
+        f"{LINE} {{ y = Identity(x) }}", {"k": F(100)}, after=f"{LINE} {{ y = Min(x, k) }}"
+    ),
+    "a row of a table": Pair(
+        "(int64[N] i) => (float[N, 8] y) { y = Gather(w, i) }", {"w": TABLE}, {"w": with_row(120)}
+    ),
+    "a position": Pair(POSITIONS, {"w": TABLE, "z": np.array([0]), "o": np.array([1])}, {"w": with_row(120)}),
+    "a factor in a branch": Pair(BRANCH, {"q": F(50), "k": F(7)}, {"k": F(9)}),
+    "a limit of sizes": Pair(BY_SIZE, {"q": I64(50), "o": F(1)}, {"q": I64(60)}),
+}
+EQUAL = {
+    "a threshold": Pair(
+        f"{LINE} {{ {TIE.format('Greater')} }}",
+        {"k": F(100), "o": F(1)},
+        after=f"{LINE} {{ c = Less(k, x) y = Where(c, o, x) }}",
+    ),
+    "a table": Pair("(int64[N] i) => (float[N, 8] y) { y = Gather(w, i) }", {"w": TABLE}),
+    "limits in other words": Pair(
+        f"{LINE} {{ y = Clip(x, low, high) }}",
+        {"low": F(-1), "high": F(1)},
+        after=f"{LINE} {{ a = Max(x, low) y = Min(a, high) }}",
+    ),
+    "a quantization": Pair(
+        f"{LINE} {{ q = QuantizeLinear(x, s, z) y = DequantizeLinear(q, s, z) }}", {"s": F(0.1), "z": np.uint8(128)}
+    ),
+}
+
+
+def model_of(text: str, constants: dict[str, Any]) -> onnx.ModelProto:
+    made = parser.parse_model(f'<ir_version: 8, opset_import: ["": 18]> g {text}')
+    used = (numpy_helper.from_array(np.asarray(array), name) for name, array in constants.items())
+    read = {name for node in made.graph.node for name in node.input} | ({"k"} if "If(" in text else set())
+    made.graph.initializer.extend(tensor for tensor in used if tensor.name in read)
+    return made
+
+
+def as_ir(model: onnx.ModelProto, file: Path) -> str:
+    source = file.with_suffix(".onnx")
+    onnx.save(model, source)
+    openvino.save_model(openvino.convert_model(source), file, compress_to_fp16=False)
+    return str(file)
+
+
+def models(pair: Pair, folder: Path, before: str) -> tuple[Any, str]:
+    first = model_of(pair.before, pair.constants)
+    second = model_of(pair.after or pair.before, pair.constants | pair.changed)
+    known = as_ir(first, folder / "before.xml") if before == "IR" else first
+    return known, as_ir(second, folder / "after.xml")
+
+
+@pytest.mark.parametrize("before", ["IR", "ONNX"])
+@pytest.mark.parametrize("pair", DIFFERENT.values(), ids=DIFFERENT)
+@pytest.mark.usefixtures("in_process")
+def test_what_ordinary_inputs_hide_is_found(pair: Pair, before: str, tmp_path: Path) -> None:
+    found = splitgraph.verify(*models(pair, tmp_path, before))
+    assert found.verdict == "different", found
+
+
+@pytest.mark.parametrize("before", ["IR", "ONNX"])
+@pytest.mark.parametrize("pair", EQUAL.values(), ids=EQUAL)
+@pytest.mark.usefixtures("in_process")
+def test_equal_models_stay_equal(pair: Pair, before: str, tmp_path: Path) -> None:
+    found = splitgraph.verify(*models(pair, tmp_path, before))
+    assert found.verdict == "equal", found
+
+
+@pytest.mark.usefixtures("in_process")
+def test_what_shows_at_exact_limits_alone_is_not_judged(tmp_path: Path) -> None:
+    pair = Pair(
+        f"{LINE} {{ {TIE.format('Greater')} }}",
+        {"k": F(100), "o": F(1)},
+        after=f"{LINE} {{ {TIE.format('GreaterOrEqual')} }}",
+    )
+    found = splitgraph.verify(*models(pair, tmp_path, "IR"))
+    assert found.verdict == "not-run"
+    assert "at exact limits" in found.diagnostics[-1].message
+
+
+@pytest.mark.usefixtures("in_process")
+def test_what_a_caller_gave_stays(tmp_path: Path) -> None:
+    two = "(float[N, 8] x, float[N, 8] z) => (float[N, 8] y) { a = Min(z, k) y = Add(a, x) }"
+    pair = models(Pair(two, {"k": F(100)}, {"k": F(200)}), tmp_path, "ONNX")
+    given = np.ones((2, 8), F)
+    assert splitgraph.verify(*pair, inputs={"z": given}).verdict == "equal"
+    assert splitgraph.verify(*pair, inputs={"x": given}).verdict == "different"
+
+
+@pytest.mark.usefixtures("in_process")
+def test_a_constant_that_no_run_reads_is_named(tmp_path: Path) -> None:
+    unread = "(float[N, 8] x) => (float[N, 8] y) { a = Abs(x) n = Neg(a) c = Greater(n, z) y = Where(c, k, x) }"
+    pair = Pair(unread, {"z": F(1), "k": F(7)}, {"k": F(9)})
+    found = splitgraph.verify(*models(pair, tmp_path, "IR"))
+    assert found.verdict == "not-run"
+    assert "`k` differs at [" in found.diagnostics[-1].message
+
+
+def test_constants_are_matched_and_changed_once_more(tmp_path: Path) -> None:
+    pair = DIFFERENT["a factor in a branch"]
+    first, second = (load_ir(path) for path in models(pair, tmp_path, "IR"))
+    (change,) = changed_constants(first, second)
+    assert [array.ravel().tolist() for array in change.arrays] == [[7.0], [9.0]]
+    other = with_other_elements(second, change)
+    (again,) = changed_constants(second, other)
+    assert again.arrays[1].ravel().tolist() == [8.0]
+    assert len(list(ir_constants(other))) == len(list(ir_constants(second)))
