@@ -13,7 +13,6 @@ from splitgraph.conversion.sizes.readings import (
     TO_THE_END,
     read_depth,
     read_indices,
-    read_larger,
     read_lengths,
     read_lengths_of_sequences,
     read_limit,
@@ -29,6 +28,7 @@ from splitgraph.conversion.sizes.rules import (
     read_shape,
     squeezed_axes,
 )
+from splitgraph.conversion.sizes.values import VALUES_OF_LAYERS, read_larger_or_values, read_values
 from splitgraph.dim import Dim, DimLike
 from splitgraph.inference.rules.openvino.attributes import flag, number, numbers, operator_set, text
 from splitgraph.inference.rules.openvino.control_flow import ports_of
@@ -195,7 +195,8 @@ RULES: Mapping[str, Rule] = {
     "Interpolate": _interpolate,
     "Loop": _loop,
     "MatMul": _matmul,
-    "Maximum": read_larger,
+    **dict.fromkeys(VALUES_OF_LAYERS, read_values),
+    "Maximum": read_larger_or_values,
     "OneHot": read_depth,
     "Range": read_limit,
     "Reshape": _reshape,
@@ -237,4 +238,5 @@ LAYERS = Operators(
     OVER_LAYERS,
     APART_LAYERS,
     FLOW_OF_LAYERS,
+    VALUES_OF_LAYERS,
 )

@@ -29,13 +29,22 @@ VALUES: Mapping[str, Sequence[int]] = {
     **dict.fromkeys(("Max", "Min"), (0, 1)),
     "Clip": (2, 1),
 }
+# The same of the layers of an IR.
+VALUES_OF_LAYERS: Mapping[str, Sequence[int]] = dict.fromkeys(
+    (
+        *("Add", "Divide", "FloorMod", "Greater", "GreaterEqual", "Less", "LessEqual", "Maximum", "Minimum", "Mod"),
+        *("Multiply", "Subtract"),
+    ),
+    (0, 1),
+)
 
 
 def constant_input(op_type: str, are_constant: Sequence[bool]) -> int | None:
     """Return the input of a node that has the numbers: the only constant one, the largest value of a Clip before the
     smallest one. are_constant: which inputs are. None where nothing is computed with a constant.
     """
-    places = [each for each in VALUES.get(op_type, ()) if each < len(are_constant) and are_constant[each]]
+    values = VALUES.get(op_type) or VALUES_OF_LAYERS.get(op_type, ())
+    places = [each for each in values if each < len(are_constant) and are_constant[each]]
     if not places or (op_type != "Clip" and (len(places) > 1 or len(are_constant) > 2)):
         return None
     return places[0]
@@ -116,12 +125,12 @@ def _counts_steps(site: Site, numbers: Contents) -> bool:
     return length is not None
 
 
-def _larger(site: Site) -> None:
+def read_larger_or_values(site: Site) -> None:
     read_larger(site)
     read_values(site)
 
 
 RULES: Mapping[tuple[str, str], Rule] = {
     **{("", name): read_values for name in VALUES},
-    ("", "Max"): _larger,
+    ("", "Max"): read_larger_or_values,
 }

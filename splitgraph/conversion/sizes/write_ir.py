@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any, NamedTuple
 
 from splitgraph.conversion.openvino_ir import GraphEditor, NewPort, Place, graph_at, insert_input, nodes_of, set_data
@@ -64,7 +65,8 @@ class LayerWriter:
             editor.remove_unread(layer for layer in graph.layers if edited)
 
     def _edited(self, path: GraphPath) -> set[int]:
-        places: list[NodePlace] = [*self.follower.edits, *(each[:2] for each in self.follower.expanded)]
+        follower = self.follower
+        places: list[NodePlace] = [*follower.edits, *follower.values, *(each[:2] for each in follower.expanded)]
         return {index for where, index in places if where == path}
 
     def _edit(self, draft: _LayerDraft, graph: Graph, place: NodePlace) -> list[str]:
@@ -80,6 +82,12 @@ class LayerWriter:
                 insert_input(layer, number, source.port)
                 draft.editor.connect(source.place, (layer.id, number))
             why.append(f"input {position} [{', '.join(map(str, contents.items))}]")
+        for position, entries in sorted(self.follower.values.get(place, {}).items()):
+            port = layer.inputs[position]
+            source = _LayerValue(graph.sources[layer.id, port.id], _as_read(port))
+            made = draft.with_sizes(source, self.type_of(place[0], source.place), entries)
+            draft.editor.reconnect(made.place, (layer.id, port.id))
+            why.append(f"computes with {', '.join(map(str, entries.values()))}")
         for position, port in enumerate(layer.inputs):
             axes = self.follower.expanded.get(InputPlace(*place, position))
             if axes:
@@ -224,6 +232,19 @@ class _LayerDraft(SizeFormulas[_LayerValue]):
         port = NewPort(value.port.precision, [dim if isinstance(dim, int) else -1 for dim in wanted])
         target = self.elements(wanted, (len(wanted),), _INT64)
         return self.write("Broadcast", "opset3", {"mode": "numpy"}, [value, target], port, "repeated")
+
+    def with_sizes(self, value: _LayerValue, known: ValueType, entries: Mapping[int, DimLike]) -> _LayerValue:
+        """Write a constant with sizes in place of some of its numbers."""
+        shape = tuple(size for size in known.shape or () if isinstance(size, int))
+        if prod(shape[:-1]) != 1:
+            raise NotWritable("it computes with numbers in rows, of which one is a size")
+        dims = [self.wanted.after(entries.get(entry, 0)) for entry in range(prod(shape))]
+        made = self.elements(dims, shape[-1:], known.dtype or _INT64)
+        if len(entries) == len(dims):
+            return made
+        mask = self.editor.constant(self.layer, "places", [int(entry in entries) for entry in range(len(dims))], "bool")
+        inputs = [_LayerValue(mask, NewPort("BOOL", [len(dims)])), made, value]
+        return self.write("Select", "opset1", _NUMPY, inputs, value.port, "numbers")
 
     def triangle(self, triangle: Triangle, dtype: str, shape: Sequence[DimLike]) -> _LayerValue:
         """Write one value up to a diagonal, and another above it."""
