@@ -1,20 +1,15 @@
-"""Numbers that say the size of a result, in ONNX and in IRs: what follows them, and what is asked or refused."""
+"""Numbers that say the size of a result: what follows them, and what is asked or refused."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import openvino as ov
 import pytest
 from onnx import ModelProto, parser
 from onnx.reference import ReferenceEvaluator
-from openvino import opset13 as ops
-from openvino import opset15
 
 import splitgraph
-from splitgraph.formats import open_model
 
 F = np.float32
 
@@ -100,63 +95,3 @@ def test_a_given_size_of_a_transposed_convolution_is_refused() -> None:
     (reason,) = said(made, {"x": [2, 3, "T"]})
     assert reason == ("SG420", "output_shape says 16 along axis 2 whatever T is; say it by pads instead")
     assert not said(made, {"x": ["N", 3, 8]})
-
-
-# IRs ------------------------------------------------------------------------------------------------------------------
-
-
-def given(name: str, *shape: int) -> Any:
-    made = ops.parameter(ov.PartialShape(list(shape)), F, name=name)
-    made.output(0).set_names({name})
-    return made
-
-
-def ints(*numbers: int) -> Any:
-    return ops.constant(np.array(numbers, np.int64))
-
-
-def opened(output: Any, inputs: list[Any], folder: Path) -> Any:
-    ov.save_model(ov.Model([ops.relu(output)], inputs), folder / "m.xml", compress_to_fp16=False)
-    return open_model(folder / "m.xml").content
-
-
-def run(made: Any, folder: Path, **inputs: Any) -> Any:
-    splitgraph.save(made, folder / "run.xml")
-    compiled = ov.Core().compile_model(folder / "run.xml", "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
-    return next(iter(compiled(inputs).values()))
-
-
-@pytest.mark.parametrize("size", ["names", "numbers"])
-def test_a_size_that_is_at_least_the_own_one_is_the_own_one(size: str, tmp_path: Path) -> None:
-    """OpenVINO makes such a target of the one of Expand in ONNX."""
-    x = given("x", 2, 6, 6)
-    target = ops.maximum(ops.shape_of(x), ints(2, 6, 6))
-    before = opened(ops.broadcast(x, target), [x], tmp_path)
-    shape = [2, "H", "W"] if size == "names" else [2, 3, 9]
-    assert run(splitgraph.reshape(before, {"x": shape}).model, tmp_path, x=np.ones((2, 3, 9), F)).shape == (2, 3, 9)
-
-
-def test_weights_of_attention_are_needed_at_the_new_size(tmp_path: Path) -> None:
-    data = given("x", 2, 2, 6, 4)
-    bias = ops.constant(np.random.default_rng(0).random((2, 6, 6), F))
-    before = opened(ops.scaled_dot_product_attention(data, data, data, bias), [data], tmp_path)
-    found = said(before, {"x": [2, 2, "T", 4]})
-    assert {code for code, _ in found} == {"SG420"} and all("to be T along axis" in text for _, text in found)
-    assert not said(before, {"x": ["N", 2, 6, 4]})
-
-
-def test_a_grid_of_floats_is_counted_in_both_entries(tmp_path: Path) -> None:
-    grid = np.stack(np.meshgrid(np.arange(3), np.arange(4), indexing="ij"))[None].astype(F)
-    x = given("x", 1, 2, 3, 4)
-    before = opened(ops.add(x, ops.constant(grid)), [x], tmp_path)
-    after = splitgraph.reshape(before, {"x": [1, 2, "H", "W"]}).model
-    found = run(after, tmp_path, x=np.zeros((1, 2, 5, 2), F))
-    np.testing.assert_array_equal(found[0], np.stack(np.meshgrid(np.arange(5), np.arange(2), indexing="ij")))
-
-
-def test_a_given_size_of_a_transposed_convolution_of_an_ir_is_refused(tmp_path: Path) -> None:
-    x, kernel = given("x", 2, 3, 8), ops.constant(np.ones((3, 1, 4), F))
-    made = opset15.convolution_backprop_data(x, kernel, [2], ints(16), [0], [0], [1], "same_upper")
-    before = opened(made, [x], tmp_path)
-    assert [code for code, _ in said(before, {"x": [2, 3, "T"]})] == ["SG420"]
-    assert not said(before, {"x": ["N", 3, 8]})

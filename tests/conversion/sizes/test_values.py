@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import openvino as ov
 import pytest
 from onnx import ModelProto, parser
 from onnx.reference import ReferenceEvaluator
-from openvino import opset13 as ops
 
 import splitgraph
-from splitgraph.formats import open_model
 
 # The number of the largest pixel.
 PIXEL = "f = Reshape (x, m) i = ArgMax <axis = 1, keepdims = 0> (f)"
@@ -107,49 +103,3 @@ def test_answers_decide(made: ModelProto, answers: dict[str, list[str]], expecte
     x = np.random.default_rng(0).random((1, 6, 5), np.float32)
     (found,) = ReferenceEvaluator(changed.model).run(None, {"x": x, "k": np.zeros(3, np.int64)})
     assert np.allclose(found.ravel(), np.ravel(expected(int(x.argmax()))))
-
-
-# IRs ------------------------------------------------------------------------------------------------------------------
-
-
-def ints(*numbers: int) -> Any:
-    return ops.constant(np.array(numbers, np.int64))
-
-
-def opened(output: Any, inputs: list[Any], folder: Path) -> Any:
-    ov.save_model(ov.Model([output], inputs), folder / "m.xml", compress_to_fp16=False)
-    return open_model(folder / "m.xml").content
-
-
-def run(made: Any, folder: Path, *inputs: Any) -> Any:
-    splitgraph.save(made, folder / "run.xml")
-    return next(iter(ov.Core().compile_model(folder / "run.xml", "CPU")([*inputs]).values()))
-
-
-@pytest.mark.parametrize("size", ["W", 5])
-def test_the_column_of_a_pixel_in_an_ir(size: int | str, tmp_path: Path) -> None:
-    x = ops.parameter(ov.PartialShape([1, 6, 7]), np.float32, name="x")
-    found = ops.topk(
-        ops.reshape(x, ints(1, 42), False), ops.constant(np.int64(1)), 1, "max", "value", index_element_type="i64"
-    )
-    column = ops.floor_mod(found.output(1), ops.constant(np.array([[7]], np.int64)))
-    column.set_friendly_name("column")
-    before = opened(column, [x], tmp_path)
-    shape, name = [1, 6, size], "W" if size == "W" else "x[2]"
-    assert asked(before, *shape) == [("main/column", f"entry 0 can mean 7 whatever the size of the data, or {name}")]
-    data = np.random.default_rng(0).random((1, 6, 5), np.float32)
-    for said, width in (({"follow": [f"main/column[0]={name}"]}, 5), ({"keep": ["main/column[0]"]}, 7)):
-        after = splitgraph.reshape(before, {"x": shape}, **said).model
-        assert run(after, tmp_path, data) == data.argmax() % width
-
-
-def test_one_of_several_numbers_in_an_ir(tmp_path: Path) -> None:
-    """The rows of two items follow one another, and each item starts where the one before ends."""
-    x = ops.parameter(ov.PartialShape([2, 6, 3]), np.float32, name="x")
-    chosen = ops.parameter(ov.PartialShape([2]), np.int64, name="k")
-    places = ops.add(chosen, ints(0, 6))
-    places.set_friendly_name("places")
-    before = opened(ops.gather(ops.reshape(x, ints(12, 3), False), places, ints(0)), [x, chosen], tmp_path)
-    after = splitgraph.reshape(before, {"x": [2, "T", 3]}, follow=["main/places[1]=T"]).model
-    data = np.random.default_rng(0).random((2, 4, 3), np.float32)
-    np.testing.assert_array_equal(run(after, tmp_path, data, np.array([3, 1])), [data[0, 3], data[1, 1]])
