@@ -82,6 +82,13 @@ EQUAL = {
         {"low": F(-1), "high": F(1)},
         after=f"{LINE} {{ a = Max(x, low) y = Min(a, high) }}",
     ),
+    "the largest numbers, equal behind a limit": Pair(
+        "(float[N, 8] x) => (float[N, 3] y, int64[N, 3] i) { a = Min(x, c) y, i = TopK(a, k) }",
+        {"c": F(20), "k": np.array([3])},
+    ),
+    "the place of the largest number, behind a limit": Pair(
+        "(float[N, 8] x) => (int64[N, 1] y) { a = Min(x, k) y = ArgMax<axis = 1>(a) }", {"k": F(20)}
+    ),
     "a quantization": Pair(
         f"{LINE} {{ q = QuantizeLinear(x, s, z) y = DequantizeLinear(q, s, z) }}", {"s": F(0.1), "z": np.uint8(128)}
     ),
