@@ -156,6 +156,17 @@ class InputMaker:
             for number in (length - 1, length) if names else ():
                 yield usual | {name: _all_of(usual[name], number) for name in names if name in usual}
 
+    def reaching_each(self, lengths: Mapping[str, int]) -> Iterator[dict[str, Value]]:
+        """Yield inputs in which symbols have these sizes; none where no value may be so large."""
+        sizes = self._sizes[0].reaching_each(lengths)
+        if sizes is not None and (max(lengths.values()) <= _USUAL_LENGTH or self._is_small(sizes)):
+            with contextlib.suppress(InputError, ArithmeticError):
+                yield self._drawn(sizes, 0, 0)
+
+    def reached_alone(self) -> list[str | None]:
+        """Return the symbol that each of `sizes_beside` is about (see `SizeChooser.reached_alone`)."""
+        return self._sizes[0].reached_alone()
+
     def sizes_beside(self, length: int) -> list[SymbolSizes | None]:
         """Return sizes at which a dimension is of this size (see `SizeChooser.beside`)."""
         return self._sizes[0].beside(length)

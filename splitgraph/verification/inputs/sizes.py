@@ -50,7 +50,7 @@ class SizeChooser:
         self._required_by_splits = [*read_required_by_splits(analysis), *counts]
         self._solvers = self._make_solvers(fixed)
         self._preferring = self._make_preferring()
-        self._usual: dict[tuple[str, ...], SymbolSizes | None] = {}
+        self._usual: dict[tuple[tuple[str, ...], tuple[str, ...]], SymbolSizes | None] = {}
 
     def has_only_ones(self, attempts: Collection[int]) -> bool:
         """Return True if every open dimension is 1 in all of these attempts."""
@@ -106,46 +106,61 @@ class SizeChooser:
         return [sizes for sizes in solutions if sizes is not None]
 
     def reaching(self, length: int) -> Iterator[SymbolSizes]:
-        """Yield sizes in which free dimensions are of this size: all but the leading ones, each by itself, and all."""
-        for names in self._reached_together(length):
-            sizes = self._with_length(names, length)
+        """Yield sizes in which free dimensions are of this size (see `_reached`)."""
+        for names, others in self._reached(length):
+            sizes = self._with({**dict.fromkeys(others, 1), **dict.fromkeys(names, length)})
             if sizes is not None and self._bytes(sizes) <= _LARGEST_RETRY:
                 yield sizes
+
+    def reaching_each(self, lengths: Mapping[str, int]) -> SymbolSizes | None:
+        """Return sizes in which symbols are of these sizes; None without any."""
+        sizes = self._with(lengths)
+        return None if sizes is None or self._bytes(sizes) > _LARGEST_RETRY else sizes
+
+    def reached_alone(self) -> list[str | None]:
+        """Return the symbol that is given a length in each of the sizes that `beside` returns, beside usual ones; None
+        for several symbols, and beside ones.
+        """
+        return [names[0] if len(names) == 1 and not others else None for names, others in self._reached(1)]
 
     def beside(self, length: int) -> list[SymbolSizes | None]:
         """Return sizes in which free dimensions are of this size, as `reaching` does, whether inputs of these sizes are
         too large or not; None for those that the model does not take.
         """
         made: list[SymbolSizes | None] = []
-        for names in self._reached_together(length):
+        for names, others in self._reached(length):
             if not all(self._is_within_bounds(name, length) for name in names):
                 # No search is needed to say so, and most lengths that a ladder tries are too large.
                 made.append(None)
                 continue
-            if names not in self._usual:
-                self._usual[names] = self._with_length(names, _USUAL_LENGTH)
-            usual = self._usual[names]
+            ones = dict.fromkeys(others, 1)
+            if (names, others) not in self._usual:
+                self._usual[names, others] = self._with({**ones, **dict.fromkeys(names, _USUAL_LENGTH)})
+            usual = self._usual[names, others]
             sizes = None if usual is None else {**usual, **dict.fromkeys(names, length)}
             about = (each for each in self._required if not each.symbols.isdisjoint(names))
             is_taken = sizes is not None and all(each.holds(sizes) for each in about if each.symbols <= sizes.keys())
-            made.append(sizes if is_taken else self._with_length(names, length))
+            made.append(sizes if is_taken else self._with({**ones, **dict.fromkeys(names, length)}))
         return made
 
     def _is_within_bounds(self, name: str, length: int) -> bool:
         low, high = self._analysis.symbols.get(name, (0, None))
         return low <= length and (high is None or length <= high)
 
-    def _reached_together(self, length: int) -> list[tuple[str, ...]]:
-        """Return free symbols that are given one length: all but the leading ones, each by itself, and if the length is
-        small, all, because several limits may have to be met at once.
+    def _reached(self, length: int) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
+        """Return free symbols that are given one length, all but the leading ones, and each by itself; and with each
+        those that are 1. The others are usual, and then all of them are 1: a product is the length, too. If the length
+        is small, all symbols are last, because several limits may have to be met at once.
         """
         free = tuple(name for name in self._symbols if name not in self._fixed)
         inner = tuple(name for name in free if name not in self._leading())
-        found = [*([inner] if len(inner) > 1 else []), *((name,) for name in free[:_MOST_SMALL])]
-        return [*found, free] if free and free not in found and length <= _MOST_TOGETHER else found
+        together = [*([inner] if len(inner) > 1 else []), *((name,) for name in free[:_MOST_SMALL])]
+        beside = [(names, tuple(name for name in free if name not in names)) for names in together]
+        found = [*((names, ()) for names in together), *((names, others) for names, others in beside if others)]
+        return [*found, (free, ())] if free and free not in together and length <= _MOST_TOGETHER else found
 
-    def _with_length(self, names: Sequence[str], length: int) -> SymbolSizes | None:
-        return _first_solution(self._make_solvers({**self._fixed, **dict.fromkeys(names, length)}), (), 0)
+    def _with(self, lengths: Mapping[str, int]) -> SymbolSizes | None:
+        return _first_solution(self._make_solvers({**self._fixed, **lengths}), (), 0)
 
     def _with_one(self, number: int) -> list[Solver]:
         """Return solvers that set the free dimension with this number to 1; none without several free dimensions."""

@@ -79,8 +79,8 @@ _ORDERING = frozenset(
 )
 _QUANTIZING = frozenset({"DynamicQuantizeLinear", "QuantizeLinear"})
 # Operators of which the specification does not say what an infinity does: in a range that is quantized, or beside an
-# edge that is weighted with 0.
-_FINITE = frozenset({"DynamicQuantizeLinear", "RoiAlign"})
+# edge that is weighted with 0, or as a position.
+_FINITE = frozenset({"DeformConv", "DynamicQuantizeLinear", "RoiAlign"})
 
 
 _ANY: Mapping[str, Sequence[float]] = {}
@@ -195,6 +195,11 @@ def _drawn(models: Models, base: Mapping[str, Value], fixed: Collection[str], se
     indexed = {name: value for name, value in base.items() if name not in fixed}
     for values in draw_rows(models, base, indexed):
         yield Drawn("rows", dict(base) | values)
+        # A row may show only beside the largest number, as a power of two by which it is divided.
+        beside = {name: each for name, each in free.items() if each.dtype.kind in "iu" and name not in values}
+        if beside:
+            largest = {name: np.full_like(each, np.iinfo(each.dtype).max) for name, each in beside.items()}
+            yield Drawn("ends", dict(base) | largest | values)
     for values in draw_limits(models, base, free, rng):
         yield Drawn("steps", dict(base) | values)
     for values in draw_between(free, numbers, rng) if not is_open else ():

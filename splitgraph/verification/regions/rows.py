@@ -25,6 +25,8 @@ TABLE_READERS = ("Gather", "GatherElements", "GatherND")
 _WRITERS = ("Scatter", "ScatterElements", "ScatterND")
 # Operators that pass small whole numbers on as they are.
 _PASSING = frozenset({"Cast", "Clip", "Floor", "Round", "Identity", "Reshape", "Squeeze", "Unsqueeze", "Relu", "Abs"})
+# Operators that pass most of them on where all inputs but one, from this one on, are constants.
+_LIMITING = {"Max": 0, "Min": 0, "Mod": 0, "Where": 1}
 # A table with more bytes is not read to find the rows that differ.
 _LARGEST_TABLE = 2**28
 # So many rows of a table are read at once.
@@ -65,8 +67,13 @@ def _table_dims(model: onnx.ModelProto, folder: Path, name: str, base: Mapping[s
 
 
 def _passed_on(model: onnx.ModelProto, name: str) -> str:
-    """Return the value that a value comes from, through operators that pass small whole numbers on."""
+    """Return the value that a value comes from, through operators that pass small whole numbers on, or most of them."""
+    constants = {tensor.name for tensor in model.graph.initializer}
     passed = {node.output[0]: node.input[0] for node in model.graph.node if node.op_type in _PASSING}
+    for node in model.graph.node:
+        sources = [each for each in node.input[_LIMITING.get(node.op_type, 0) :] if each not in constants]
+        if node.op_type in _LIMITING and len(sources) == 1:
+            passed[node.output[0]] = sources[0]
     while name in passed:
         name = passed[name]
     return name
@@ -103,6 +110,8 @@ def _positions(node: onnx.NodeProto, dims: Sequence[int], values: Array, differe
     if not -len(dims) <= axis < len(dims):
         return
     rows = _in_order(dims[axis], np.unique(different[:, axis]) if different.size else different)
+    if values.dtype.kind == "u":
+        rows = rows[rows >= 0]
     if node.op_type == "GatherElements":
         # Each element reads its own place along the other axes.
         yield from (np.full(values.shape, row).astype(values.dtype) for row in rows[:MOST_ROWS].tolist())

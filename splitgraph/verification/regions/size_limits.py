@@ -3,11 +3,13 @@ of it is compared, and where the two models compute another size.
 
 The nodes that compute with sizes alone need no tensors of these sizes. So they run alone, in the reference evaluator,
 for one size after the other: each small one, and then in steps up to 2^22. Between two steps at which a comparison has
-another result, halving finds the first size of the second one. Both models then run at such sizes, and beside them.
+another result, halving finds the first size of the second one. Both models then run at such sizes, and beside them; and
+at those of two symbols at once.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -29,6 +31,8 @@ from splitgraph.verification.verification import Region
 _EACH_SIZE, _STEPS = 128, 4
 # The models run at so many changes at most of what one comparison says.
 _MOST_CHANGES = 4
+# Of each symbol, so many lengths are combined with those of another one.
+_MOST_LENGTHS = 9
 
 # The sizes of the symbols for a length, one for each way to reach it; None where the model does not take it.
 SizesAt = Callable[[int], Sequence[SymbolSizes | None]]
@@ -56,11 +60,13 @@ class SizeLimit(NamedTuple):
 
 class SizeSearch(NamedTuple):
     """What was found: the lengths at which the models should run, the smallest ones first. unsearched: where the time
-    was over before, the first size that was not looked at, for each node and value that was asked about.
+    was over before, the first size that was not looked at, for each node and value that was asked about. turning: the
+    lengths of limits, each with the place of its sizes among those that `sizes_at` gives.
     """
 
     limits: Sequence[SizeLimit]
     unsearched: Sequence[SizeLimit] = ()
+    turning: Collection[tuple[int, int]] = ()
 
 
 # What is told of a size: the model and the node, or a value.
@@ -102,18 +108,33 @@ def find_size_limits(found: ModelRegions, sizes_at: SizesAt, deadline: float) ->
         ]
 
     last: dict[tuple[int, _What], int] = {}
+    turning = set[tuple[int, int]]()
     for length in _ladder():
         if time.monotonic() > deadline:
-            return SizeSearch(sorted(_fewest(limits)), sorted(SizeLimit(length, *what) for what in asked))
+            return SizeSearch(sorted(_fewest(limits)), sorted(SizeLimit(length, *what) for what in asked), turning)
         for place, says in enumerate(told(length)):
             for what in says:
                 low = last.get((place, what), length)
                 last[place, what] = length
                 if told(low)[place][what] != says[what]:
                     first = _first_change(told, (low, length), place, what)
-                    near = (first + more for more in (-1, 0, 1))
-                    limits |= {SizeLimit(each, *what) for each in near if any(told(each))}
-    return SizeSearch(sorted(_fewest(limits)))
+                    near = [each for each in (first - 1, first, first + 1) if any(told(each))]
+                    limits |= {SizeLimit(each, *what) for each in near}
+                    turning |= {(place, each) for each in near}
+    return SizeSearch(sorted(_fewest(limits)), turning=turning)
+
+
+def lengths_of_two(search: SizeSearch, names: Sequence[str | None]) -> Iterator[dict[str, int]]:
+    """Yield lengths of limits for two symbols at once: a model may decide otherwise only where both meet theirs. names:
+    the symbol that each of the sizes is about which `sizes_at` gives, None for several.
+    """
+    alone = {
+        name: sorted(length for each, length in search.turning if each == place)[:_MOST_LENGTHS]
+        for place, name in enumerate(names)
+        if name is not None
+    }
+    for one, other in itertools.combinations(alone, 2):
+        yield from ({one: left, other: right} for left, right in itertools.product(alone[one], alone[other]))
 
 
 def unshared(limits: Sequence[SizeLimit]) -> list[SizeLimit]:

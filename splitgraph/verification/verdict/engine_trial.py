@@ -24,7 +24,7 @@ from splitgraph.verification.regions.check import LocalCheck
 from splitgraph.verification.regions.find import FoundRegion, ModelRegions
 from splitgraph.verification.regions.inside import look_inside
 from splitgraph.verification.regions.lost_digits import Loss
-from splitgraph.verification.regions.size_limits import find_size_limits, unshared
+from splitgraph.verification.regions.size_limits import find_size_limits, lengths_of_two, unshared
 from splitgraph.verification.values import Value, tensors_of
 from splitgraph.verification.verdict.evidence import find_silence
 from splitgraph.verification.verdict.judge import (
@@ -287,20 +287,24 @@ class EngineTrial:
                 case += 1
                 tried.add(length)
                 self._run_local(local, [Attempt(case, 0, inputs)])
+        for lengths in lengths_of_two(search, self.question.maker.reached_alone()):
+            for inputs in self.question.maker.reaching_each(lengths) if time.monotonic() < limit else ():
+                case += 1
+                self._run_local(local, [Attempt(case, 0, inputs)])
         local.late = [each for each in unshared(limits) if each.length in late]
         local.unsearched = search.unsearched
         local.unreached = [each for each in unshared(limits) if each.length not in tried | late]
         return bool(limits)
 
     def _read_constants(self, local: LocalCheck) -> None:
-        """Look for runs that read the constants in which the models differ: the runs so far, inputs of the sizes that
-        the constants have, drawn values, and inputs of other sizes.
+        """Look for runs that read the constants in which the models differ: the runs so far, drawn values that need no
+        run of a whole model, inputs of the sizes that the constants have, and inputs of other sizes.
         """
         limit = self.budget.checking_ends(self.ran.seconds)
         self._run_local(local, self._accepted(), only_asks=True)
-        self._run_lengths(local, local.near_lengths(), limit)
         if local.has_unread(is_needed=True):
-            local.ask_drawn(self.engine, limit)
+            local.ask_drawn(self.engine, (time.monotonic() + limit) / 2)
+        self._run_lengths(local, local.near_lengths(), limit)
         self._run_lengths(local, local.far_lengths(), limit)
         local.settle(self.engine, self.budget.judging_ends(limit))
 

@@ -10,6 +10,8 @@ import pytest
 from conversion.operators.execute import Array, assert_same, build, converted, operators, run, run_reference
 from onnx import helper
 
+from splitgraph import convert
+
 INTEGERS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
 REALS = [0.0, -0.0, 1.0, -1.0, 2.5, -2.5, 7.0, -7.25, 1e-30, -1e-30, 3e4, np.inf, -np.inf, np.nan]
 
@@ -84,6 +86,14 @@ def test_shifts(dtype: str, direction: str, target: int) -> None:
     after = converted(binary("BitShift", 28, dtype, direction=direction), target)
     found = (run_converted if target < 27 and bits > 16 else run_reference)(after, {"a": a[:, None], "b": b})
     assert_same([python_shift(a[:, None], b, direction)], found)
+
+
+@pytest.mark.parametrize("dtype", [dtype for dtype in INTEGERS if dtype.startswith("u")])
+@pytest.mark.parametrize("direction", ["LEFT", "RIGHT"])
+def test_shifts_are_verified_with_all_powers(dtype: str, direction: str) -> None:
+    """Each power of two is read, beside numbers that it divides."""
+    found = convert(binary("BitShift", 11, dtype, direction=direction), opset=10, verify=True).verification
+    assert found is not None and found.verdict == "equal", found
 
 
 def test_shifts_that_are_constant_and_short_are_kept() -> None:

@@ -120,7 +120,48 @@ INSIDE = {
     )
     for name, text in {"in a branch": BRANCH, "in a loop": LOOP}.items()
 }
-PAIRS = SIZE_ONLY | BOTH | INSIDE
+
+
+def _of_two(text: str) -> str:
+    """Return nodes that give zeros where a condition `c` of two sizes `b` and `n` holds."""
+    return f"b = Shape<start = 0, end = 1>(x) n = Shape<start = 1, end = 2>(x) {text} y = Where(c, o, x)"
+
+
+def _both(first: str, second: str) -> str:
+    return _of_two(f"p = {first} q = {second} c = And(p, q)")
+
+
+TABLE = "float[N, K] x => float[N, K] y"
+PRODUCT = _of_two("m = Mul(b, n) c = {}(m, k)")
+ROOTS = (
+    "f = Cast<to = 1>(b) r = Sqrt(f) g = Cast<to = 1>(n) l = Log(g) p = Greater(r, k) q = Greater(l, h) c = And(p, q)"
+)
+# Conditions of two sizes, or of a product of them.
+OF_TWO = {
+    name: Pair(
+        TABLE, before, after, {"x": np.ones(sizes)}, ZERO | {key: I64([number]) for key, number in limits.items()}
+    )
+    for name, before, after, sizes, limits in (
+        ("both are large", SAME, _both("Greater(b, k)", "Greater(n, h)"), (6, 91), {"k": 5, "h": 90}),
+        (
+            "another limit of one",
+            _both("Greater(b, k)", "Greater(n, h)"),
+            _both("Greater(b, k)", "Greater(n, j)"),
+            (6, 91),
+            {"k": 5, "h": 90, "j": 91},
+        ),
+        ("both are one size", SAME, _both("Equal(b, k)", "Equal(n, h)"), (7, 33), {"k": 7, "h": 33}),
+        ("one is small, one is large", SAME, _both("Less(b, k)", "Greater(n, h)"), (1, 91), {"k": 2, "h": 90}),
+        ("one size in some large ones", SAME, _both("Equal(b, k)", "Greater(n, h)"), (17, 300), {"k": 17, "h": 200}),
+        (">= for a product", PRODUCT.format("Greater"), PRODUCT.format("GreaterOrEqual"), (1, 101), {"k": 101}),
+        ("a product of one number", SAME, PRODUCT.format("Equal"), (11, 13), {"k": 143}),
+    )
+} | {
+    "functions of two sizes": Pair(
+        TABLE, SAME, _of_two(ROOTS), {"x": np.ones((40, 80))}, ZERO | {"k": F([6]), "h": F([4.3])}
+    )
+}
+PAIRS = SIZE_ONLY | BOTH | INSIDE | OF_TWO
 
 
 @pytest.mark.parametrize("pair", PAIRS.values(), ids=PAIRS)
