@@ -41,9 +41,10 @@ campaign](../benchmarks/targets/README.md#before-and-after-convert---target) say
 
 `convert --target` leaves a model alone that the runtime reads. One that has something in its way is folded first ([what
 is known is written](folding.md)), so that what only computes sizes is gone; where that is not enough, -1 stands for a
-size beside a dimension that must not be 0 then, and a note says so (SG423). Then it changes only what is not read.
-The model keeps its opset if that is read; otherwise it
-goes to the nearest opset at which most nodes are known to be read. An operator that the runtime lacks is written with
+size beside a dimension that must not be 0 then, and a note says so (SG423). Then what runtimes round in their own
+ways, such as a Log of constants, becomes a constant, too. After that, it changes only what is not read. The model keeps
+its opset if that is read; otherwise it goes to the nearest opset at which most nodes are known to be read. An operator
+that the runtime lacks is written with
 others, as its function body or as older opsets wrote it. Of splits, equal parts or `num_outputs` come first, then
 constant lengths, computed lengths, and a Slice for each part. Sequences become plain splits, local functions are
 inlined, a left-out axis is written out, and an output without a name gets one. An empty part leaves the Concat that
