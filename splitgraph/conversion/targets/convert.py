@@ -226,7 +226,7 @@ def _at_opset(
         located = tuple(names.located(further.changes, rewrite.model))
         rewrite = rewrite.then(replace(further, changes=located))
         examined = examine(rewrite.model, leeway)
-    rewrite = _with_named_dimensions(_without_unused_imports(rewrite, target), target)
+    rewrite = _with_read_interface(rewrite, target)
     if rewrite.model is not examined.model:
         examined = examine(rewrite.model, leeway)
     rewrite = _with_ir_version(rewrite, target, ir_version)
@@ -280,6 +280,17 @@ def _without_functions(model: ModelProto, leeway: Leeway) -> Rewrite | None:
         return plain if plain.changes else None
     note = diagnostic("SG413", told_inlined(plain.model), "main", severity="info")
     return plain.then(step(inlined, (), [note]))
+
+
+def with_same_nodes(rewrite: Rewrite, target: Target) -> Rewrite:
+    """Return the rewrite without what the target refuses of a model whatever its nodes are: imports that nothing uses,
+    dimensions without a name, and a newer IR version. Raises ConversionError for what an older one cannot express.
+    """
+    return _with_ir_version(_with_read_interface(rewrite, target), target, None)
+
+
+def _with_read_interface(rewrite: Rewrite, target: Target) -> Rewrite:
+    return _with_named_dimensions(_without_unused_imports(rewrite, target), target)
 
 
 def _without_unused_imports(rewrite: Rewrite, target: Target) -> Rewrite:

@@ -13,7 +13,7 @@ from dataclasses import replace
 import onnx
 
 from splitgraph.conversion.rewrite import Rewrite, step
-from splitgraph.conversion.targets.convert import convert_for_target, in_other_forms, starts_of
+from splitgraph.conversion.targets.convert import convert_for_target, in_other_forms, starts_of, with_same_nodes
 from splitgraph.conversion.targets.prepared import Prepared
 from splitgraph.findings.diagnostics import ConversionError, Diagnostic
 from splitgraph.model.places import with_nodes
@@ -37,33 +37,54 @@ def convert_in_runtime(
     with the first node that fails when the converted model is run.
     """
     say(f"running the model in {trials.host.label}")
-    own = trials.run(model)
-    if _runs(own) and goal.opset is None and goal.ir_version is None:
+    own, is_free = trials.run(model), goal.opset is None and goal.ir_version is None
+    if _runs(own) and is_free:
         return replace(_unchanged(model), ran=own)
     if own.answer == "not-run":
         return replace(convert_for_target(model, target, goal.opset, goal.ir_version, leeway), ran=own)
-    prepared, is_free = Prepared(model, leeway), goal.opset is None and goal.ir_version is None
+    if is_free and (rewrite := _redeclared(model, target, trials, say)) is not None:
+        return rewrite
+    prepared = Prepared(model, leeway)
     refusal: ConversionError | None = None
     tried: list[tuple[Rewrite[onnx.ModelProto], RuntimeRun]] = []
     for start in starts_of(prepared):
         ran = own
         if start.begun is not None:
             say(f"running the folded model in {trials.host.label}")
-            ran = trials.run(start.model)
+            begun = _with_same_nodes(start.begun, target)
+            ran = trials.run(begun.model)
             if _runs(ran) and is_free:
-                return replace(start.begun, ran=ran)
+                return replace(begun, ran=ran)
         try:
             for rewrite in _rewrites(start, ran, target, goal, trials, say, tried):
-                if _runs(tried[-1][1]):
+                ran = tried[-1][1]
+                if _runs(ran):
                     # The run knows what the table does not.
                     told = tuple(each for each in rewrite.diagnostics if each.code not in NOT_KNOWN)
-                    return replace(rewrite, ran=tried[-1][1], diagnostics=told)
+                    return replace(rewrite, ran=ran, diagnostics=told)
+                if ran.answer == "not-run":
+                    # It may be right: the bindings give no such result back.
+                    return replace(rewrite, ran=ran)
         except ConversionError as error:
             refusal = refusal or error
     if not tried:
         assert refusal is not None
         raise refusal
     raise _refused(*tried[0], model)
+
+
+def _redeclared(
+    model: onnx.ModelProto, target: Target, trials: Trials, say: Callable[[str], None]
+) -> Rewrite[onnx.ModelProto] | None:
+    """Return the model with its own nodes and other declarations, if it runs so; None if it does not, and if nothing of
+    them is in the way. What the table says of its nodes may be wrong.
+    """
+    rewrite = _with_same_nodes(_unchanged(model), target)
+    if rewrite.model == model:
+        return None
+    say(f"running the model with other declarations in {trials.host.label}")
+    ran = trials.run(rewrite.model, finds_node=False)
+    return replace(rewrite, ran=ran) if _runs(ran) else None
 
 
 def _rewrites(
@@ -108,6 +129,14 @@ def _without_failing(target: Target, model: onnx.ModelProto, ran: RuntimeRun, le
     nodes = examine(model, leeway).nodes
     node = next((node for node in nodes if node.location == first.location), None)
     return None if node is None else failing(target, node)
+
+
+def _with_same_nodes(rewrite: Rewrite[onnx.ModelProto], target: Target) -> Rewrite[onnx.ModelProto]:
+    """Return the rewrite as `with_same_nodes`; unchanged if its opset needs a newer IR version than the target's."""
+    try:
+        return with_same_nodes(rewrite, target)
+    except ConversionError:
+        return rewrite
 
 
 def _runs(ran: RuntimeRun) -> bool:

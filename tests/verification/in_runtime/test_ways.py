@@ -64,3 +64,38 @@ def test_a_model_that_runs_in_no_way(tmp_path: Path) -> None:
             verify=True,
             runtime_python=python,
         )
+
+
+UNNAMED = """
+    for value in model.graph.input:
+        for dim in value.type.tensor_type.shape.dim:
+            if not (dim.dim_param or dim.dim_value):
+                raise ValueError("a dimension without a name")
+"""
+# The table says that tract computes such an If wrong.
+BRANCHES = (
+    "n = Size(x) five = Constant<value_int = 5>() c = Greater(n, five) y = If(c)<"
+    "then_branch = g1 () => (float[A, B] u) { u = Neg(x) }, else_branch = g2 () => (float[C, D] v) { v = Relu(x) }>"
+)
+
+
+@pytest.mark.parametrize(
+    ("fault", "body", "answer"),
+    [
+        (UNNAMED, BRANCHES, "equal"),
+        (UNNAMED, "y = Neg(x)", "equal"),
+        (UNNAMED + "    raise BufferError('no such type')", "y = Neg(x)", "not-run"),
+    ],
+    ids=["a node that the table refuses", "a node that it reads", "a result that the bindings do not give"],
+)
+def test_a_model_that_only_wants_names_of_dimensions_keeps_its_nodes(
+    tmp_path: Path, fault: str, body: str, answer: str
+) -> None:
+    given = model(body, 17)
+    given.graph.input[0].type.tensor_type.shape.dim[0].Clear()
+    python = fake_python(tmp_path, write_program(tmp_path, fault, "0.23.9"))
+    rewrite = splitgraph.convert(given, target="tract", verify=True, runtime_python=python)
+    assert rewrite.ran is not None
+    assert rewrite.ran.answer == answer
+    assert list(rewrite.model.graph.node) == list(given.graph.node)
+    assert rewrite.model.graph.input[0].type.tensor_type.shape.dim[0].dim_param
