@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 import onnx
@@ -45,21 +45,46 @@ class Search:
 
     def find(self) -> FirstNode | None:
         """Return the first node; None if no part of the model fails, or the time is over."""
-        low, high, right = 0, len(self.cut.nodes), set[int]()
-        failed = self._trial(self.cut.prefix(high))
-        if failed.is_right:
+        whole = self._trial(self.cut.prefix(len(self.cut.nodes)))
+        if whole.is_right:
             return None
+        found = self._first(whole, lambda trial: trial.is_right)
+        if found is None or found.alone is not True or found.cause or whole.answer == "ran" or found.answer != "wrong":
+            return found
+        # With other outputs, the part up to there gives other values. That does not say why the model is refused.
+        refused = self._first(whole, lambda trial: trial.answer == "ran")
+        return refused if refused is not None and refused.alone is False else found
+
+    def _first(self, whole: _Trial, is_past: Callable[[_Trial], bool]) -> FirstNode | None:
+        """Return the first node after which the part of the model up to it is not past a test; None if the time is
+        over. whole: what became of the model.
+        """
+        low, high, right, failed = 0, len(self.cut.nodes), set[int](), whole
         while high - low > 1:
             if time.monotonic() > self.deadline:
                 return None
             middle = (low + high) // 2
             trial = self._trial(self.cut.prefix(middle))
-            if trial.is_right:
+            if is_past(trial):
                 low = middle
                 right |= self.cut.needed_by(middle)
             else:
                 high, failed = middle, trial
-        return self._named(self.cut.with_sequences(high - 1, right), failed)
+        index, failed = self._unseen(high - 1, right, failed, is_past)
+        return self._named(self.cut.with_sequences(index, right), failed)
+
+    def _unseen(
+        self, last: int, right: Collection[int], failed: _Trial, is_past: Callable[[_Trial], bool]
+    ) -> tuple[int, _Trial]:
+        """Return the node at which a part fails, and what becomes of it: the last one, or one that makes what the last
+        one reads. No part has shown some of these: parts give floating-point values alone where they have some.
+        """
+        for index in self.cut.needed_for(last):
+            if index not in right and time.monotonic() <= self.deadline:
+                trial = self._trial(self.cut.up_to(index))
+                if not is_past(trial):
+                    return index, trial
+        return last, failed
 
     def _named(self, group: Sequence[int], failed: _Trial) -> FirstNode:
         """Return the first node. group: the node that was seen to fail, after those that make its sequences."""

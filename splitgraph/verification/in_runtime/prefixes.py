@@ -148,6 +148,10 @@ class CutModel:
         live = [output.name for output in self._outputs(self._live(count))]
         return set(self._needed(live, count))
 
+    def needed_for(self, index: int) -> list[int]:
+        """Return the nodes that make what a node reads, in order."""
+        return self._needed(self.read_by([index]), index)
+
     def with_sequences(self, index: int, known: Collection[int]) -> list[int]:
         """Return a node, after those that make the sequences which it reads: no runner gives a sequence back. known:
         nodes that are known to be right.

@@ -95,6 +95,42 @@ def chain() -> onnx.ModelProto:
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 
 
+@pytest.mark.parametrize(
+    ("refused", "first"),
+    [
+        # A part of the model gives Exp in another layout: that is not why Elu is refused.
+        (refuses("Elu"), ("main/node_8", "refuses")),
+        # The model itself is right.
+        (lambda model: None, None),
+    ],
+)
+def test_other_values_of_a_part_do_not_say_why_a_model_is_refused(refused: Any, first: tuple[str, str] | None) -> None:
+    def fault(model: onnx.ModelProto) -> Any:
+        operators = {node.op_type for node in model.graph.node}
+        in_part = {"Exp", "Neg"} <= operators and "Elu" not in operators
+        return refused(model) or (wrong("Exp")(model) if in_part else None)
+
+    found, _ = search(chain(), fault, X)
+    assert (found and (found.location, found.answer)) == first
+
+
+@pytest.mark.parametrize("refused", ["Greater", "Not", "Cast"])
+def test_a_node_whose_result_is_not_a_float_is_found_beside_floats(refused: str) -> None:
+    """Parts of the model give v alone, until a Cast makes a float of the condition."""
+    model = model_of(
+        "g (float[N, 3] x) => (float[N, 3] y) "
+        "{ v = Neg(x) c = Greater(x, v) n = Not(c) f = Cast<to = 1>(n) y = Add(v, f) }"
+    )
+
+    def fault(made: onnx.ModelProto) -> HostRun | None:
+        operators = [node.op_type for node in made.graph.node if not node.output[0].endswith(".as_float")]
+        return HostRun("refuses", f"no {refused}") if refused in operators else None
+
+    found, _ = search(model, fault, X)
+    assert found is not None
+    assert (found.operator.split("-")[0], found.answer, found.alone) == (refused, "refuses", False)
+
+
 @pytest.mark.parametrize("make_fault", [refuses, wrong])
 @pytest.mark.parametrize("index", range(len(CHAIN)))
 def test_every_node_is_found_where_it_is(make_fault: Any, index: int) -> None:
