@@ -30,7 +30,7 @@ documents and issue threads say what it reads.
 
 ```
 splitgraph check model.onnx --target mnn            what MNN does with each node of this model
-splitgraph check model.onnx --all-targets           one line for each runtime: as it is, and after a conversion
+splitgraph check model.onnx --all-targets           which runtimes run it, as it is and after a conversion
 splitgraph convert model.onnx --target mnn          a model that MNN reads, if there is one
 ```
 

@@ -51,8 +51,9 @@ if TYPE_CHECKING:
     from splitgraph.inference.analysis import Analysis, Completeness, SplitReport
     from splitgraph.many.map_models import map_models
     from splitgraph.model.value_type import ValueType
-    from splitgraph.runtimes.check import NodeAnswer, TargetFindings
+    from splitgraph.runtimes.check import NodeAnswer
     from splitgraph.runtimes.target import Target
+    from splitgraph.runtimes.target_findings import TargetFindings
     from splitgraph.verification.verification import Difference, Region, Verification
     from splitgraph.work.reporting import report
 
@@ -97,7 +98,8 @@ _HOMES = {
     "splitgraph.formats.openvino_ir": ("OpenVINOModel",),
     "splitgraph.inference.analysis": ("Analysis", "Completeness", "SplitReport"),
     "splitgraph.findings.outcome": ("Outcome",),
-    "splitgraph.runtimes.check": ("NodeAnswer", "TargetFindings"),
+    "splitgraph.runtimes.check": ("NodeAnswer",),
+    "splitgraph.runtimes.target_findings": ("TargetFindings",),
     "splitgraph.runtimes.target": ("Target",),
     "splitgraph.model.value_type": ("ValueType",),
 }

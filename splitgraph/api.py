@@ -38,8 +38,8 @@ if TYPE_CHECKING:
         RewriteOptions,
         StrPath,
     )
-    from splitgraph.runtimes.check import TargetFindings
     from splitgraph.runtimes.target import Target
+    from splitgraph.runtimes.target_findings import TargetFindings
     from splitgraph.verification.verification import Verification
 
 # Each function imports the modules that only this function needs: infer must not import conversion or execution.
@@ -430,8 +430,10 @@ def check(
     ModelError for a file that cannot be read.
     """
     import_whole("splitgraph.runtimes.check")
-    from splitgraph.runtimes.check import TargetFindings, check_target, run_all, with_run
+    from splitgraph.runtimes.advice import Converted
+    from splitgraph.runtimes.check import TargetCheck, check_target, with_run
     from splitgraph.runtimes.target import find_target
+    from splitgraph.runtimes.target_findings import TargetFindings
 
     wanted = [find_target(name) for name in ([target] if isinstance(target, str) else target)]
     leeway = leeway_of(accept, assume_defaults)
@@ -448,10 +450,10 @@ def check(
     prepare = cache(partial(prepared_for, examined, leeway))
     checks = [with_folded(check, examined, prepare) for check in checks]
 
-    def runs_after_conversion() -> bool | None:
-        return run_all(after_conversion(examined, check, leeway, prepare()).runs for check in checks)
+    def converted(check: TargetCheck) -> Converted:
+        return after_conversion(examined, check, leeway, prepare())
 
-    return TargetFindings(opened.name, examined, checks, runs_after_conversion)
+    return TargetFindings(opened.name, examined, checks, converted)
 
 
 def blockers(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from splitgraph.findings.diagnostics import ConversionError, Diagnostic, SplitgraphError
+from splitgraph.findings.diagnostics import ConversionError, SplitgraphError
 from splitgraph.formats import LoadedModel, open_model
 from splitgraph.model.deferred import import_whole
 from splitgraph.model.onnx_proto import ModelProto
@@ -16,19 +16,11 @@ if TYPE_CHECKING:
     from splitgraph.conversion.targets.prepared import Prepared
     from splitgraph.formats.kinds import Source
     from splitgraph.formats.openvino_ir import OpenVINOModel
+    from splitgraph.runtimes.advice import Converted
     from splitgraph.runtimes.check import Examined, TargetCheck
     from splitgraph.runtimes.runners.result import RuntimeRun
     from splitgraph.runtimes.target import Target
     from splitgraph.verification.verification import Verification
-
-
-class Converted(NamedTuple):
-    """What became of a model after its conversion for a target: whether it runs, as `TargetCheck.runs`; and the
-    findings, or the blockers of the conversion.
-    """
-
-    runs: bool | None
-    findings: Sequence[Diagnostic]
 
 
 def prepared_for(examined: Examined, leeway: Leeway) -> Prepared | None:
@@ -62,20 +54,16 @@ def with_folded(check: TargetCheck, examined: Examined, prepare: Callable[[], Pr
         for answer, node in zip(check.nodes, examined.nodes, strict=True)
         if answer.answer != "reads" and made.isdisjoint(node.node.output)
     ]
-    stays = {operator for operator, answer in folded.nodes.by_operator() if answer in ("refuses", "wrong")}
-    findings = [
-        replace(each, help=f"{each.help} It folds the model, and then there is no such node.")
-        if each.severity == "error" and each.help and each.location in gone and each.operator not in stays
-        else each
-        for each in check.findings
-    ]
-    return check._replace(findings=findings, folded=folded, gone=tuple(gone))
+    return check._replace(folded=folded, gone=tuple(gone))
 
 
 def after_conversion(
     examined: Examined, check: TargetCheck, leeway: Leeway, prepared: Prepared | None = None
 ) -> Converted:
     """Convert a model for a target, and check the result. check: of the model as it is. prepared: as `prepared_for`."""
+    import_whole("splitgraph.runtimes.advice")
+    from splitgraph.runtimes.advice import Converted
+
     if check.runs:
         return Converted(True, ())
     if examined.ir is not None:
@@ -95,6 +83,7 @@ def _ir_after_conversion(model: OpenVINOModel, check: TargetCheck, leeway: Leewa
     """Convert an IR for a target, and check the result."""
     import_whole("splitgraph.conversion.targets.convert_ir")
     from splitgraph.conversion.targets.convert_ir import convert_ir_for_target
+    from splitgraph.runtimes.advice import Converted
     from splitgraph.runtimes.check import check_target
     from splitgraph.runtimes.examine_ir import examine_ir
 

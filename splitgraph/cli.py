@@ -340,7 +340,9 @@ def reshape(**options: Any) -> int:
     shell_complete=parameters.target_names,
     help="The runtime that the model is for, such as mnn or openvino@2023.3; repeatable.",
 )
-@click.option("--all-targets", is_flag=True, help="Check for every known target, one line each.")
+@click.option(
+    "--all-targets", is_flag=True, help="Check for every known target: what runs it, as it is or after convert."
+)
 @click.option("--targets", "lists_targets", is_flag=True, help="List the targets that are known, and no model.")
 @click.option(
     "--run",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,6 @@ import splitgraph
 from splitgraph.findings.diagnostics import Diagnostic
 
 if TYPE_CHECKING:
-    from splitgraph.checks import Converted
     from splitgraph.conversion.rewrite import Rewrite
     from splitgraph.differences import ModelDifference, NodeDifference, NodeForm, PartDifference, ValueDifference
     from splitgraph.dim import Dim
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from splitgraph.inference.analysis import Analysis, SplitReport
     from splitgraph.inference.why import Step
     from splitgraph.model.value_type import ValueType
+    from splitgraph.runtimes.advice import Converted
     from splitgraph.runtimes.check import TargetCheck
     from splitgraph.runtimes.runners.result import RuntimeRun
     from splitgraph.runtimes.target import Target
@@ -282,12 +282,13 @@ def check_json(
     opset: Mapping[str, int],
     checks: Iterable[TargetCheck],
     converted: Mapping[str, Converted],
+    advice: Callable[[TargetCheck], str],
     accepted: Iterable[Diagnostic] = (),
 ) -> Document:
     """Return what `check --json` prints: for each target whether it runs the model, and what is in the way.
 
-    converted: what became of the model after its conversion, by target. accepted: errors of the model that the user
-    accepts.
+    converted: what became of the model after its conversion, by target. advice: what to do about a check. accepted:
+    errors of the model that the user accepts.
     """
     checked = [
         {
@@ -299,6 +300,7 @@ def check_json(
             "ok": not check.has_errors,
             "runs": check.runs,
             "after_conversion": converted[check.target.key].runs if check.target.key in converted else None,
+            "advice": advice(check),
             "ran": run_json(check.ran),
             "counts": dict(Counter(node.answer for node in check.nodes)),
             "nodes": [

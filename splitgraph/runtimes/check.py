@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple, overload
+from typing import TYPE_CHECKING, NamedTuple, overload
 
 from splitgraph.findings.diagnostics import Diagnostic, Severity, diagnostic
 from splitgraph.inference import Walked, walk_model
@@ -23,7 +23,7 @@ from splitgraph.runtimes.verdicts import Judged, Verdict
 
 if TYPE_CHECKING:
     from splitgraph.formats.openvino_ir import OpenVINOModel
-    from splitgraph.runtimes.runners.result import FirstNode, RunAnswer, RuntimeRun
+    from splitgraph.runtimes.runners.result import RuntimeRun
 
 _CODES: dict[Answer, str] = {"refuses": "SG701", "wrong": "SG702", "rank": "SG702", "dies": "SG703"}
 _VERBS: dict[Answer, str] = {
@@ -32,13 +32,10 @@ _VERBS: dict[Answer, str] = {
     "rank": "gives results of another rank for",
     "dies": "dies of",
 }
-_TRY_THE_IR = "Try the model in the runtime, and compare its results with those of the model that the IR was made from."
 # What a run finds out.
 NOT_KNOWN = frozenset({"SG705", "SG707", "SG708"})
 # So many things that were not measured are named in one finding.
 _MOST_TOLD = 5
-# The layers of an IR that conversion rewrites.
-_SPLIT_LAYERS = frozenset({"Split", "VariadicSplit"})
 
 
 @dataclass(frozen=True)
@@ -177,6 +174,11 @@ class TargetCheck(NamedTuple):
         return any(finding.severity == "error" for finding in self.findings)
 
     @property
+    def is_to_be_converted(self) -> bool:
+        """Return True if a conversion says more. What a run here has shown to fail, the table does not mend."""
+        return self.has_errors and (self.ran is None or not self.ran.failed)
+
+    @property
     def runs(self) -> bool | None:
         """Return True if the runtime is known to read every node, or ran the model here; False if something is in the
         way; else None.
@@ -187,70 +189,6 @@ class TargetCheck(NamedTuple):
             return True
         is_read = self.target.measured is not None and self.nodes.counts["reads"] == len(self.nodes)
         return True if is_read else None
-
-
-class TargetFindings(tuple[Diagnostic, ...]):
-    """The findings about a model for one target, or for several: as `check` returns them. `Diagnostic.target` says
-    which finding is whose; it is None for what is wrong with the model itself.
-
-    nodes: the answer to each node, in graph order, target by target. runs: True if every target is known to read every
-    node, or ran the model here; False if something is in the way; None if neither is known. in_runtimes: what became of
-    the model in each runtime, if it was to be run.
-    """
-
-    nodes: tuple[NodeAnswer, ...]
-    runs: bool | None
-    in_runtimes: tuple[RuntimeRun, ...]
-    _convert: Callable[[], bool | None]
-    _checked: tuple[str, Examined, Sequence[TargetCheck]]
-
-    def __new__(
-        cls, name: str, examined: Examined, checks: Sequence[TargetCheck], convert: Callable[[], bool | None]
-    ) -> TargetFindings:
-        """Return the findings of checks, each once. name: of the model's file, "" for a model in memory. convert: says
-        whether the converted model runs.
-        """
-        made = super().__new__(cls, dict.fromkeys(finding for check in checks for finding in check.findings))
-        made.nodes = tuple(node for check in checks for node in check.nodes)
-        made.runs = run_all(check.runs for check in checks)
-        made.in_runtimes = tuple(check.ran for check in checks if check.ran is not None)
-        made._convert = convert
-        made._checked = name, examined, checks
-        return made
-
-    @cached_property
-    def after_conversion(self) -> bool | None:
-        """Whether the model runs after `convert` with the target, as `runs`. It is converted when this is asked for."""
-        return self._convert()
-
-    @property
-    def ran(self) -> RunAnswer | None:
-        """What became of the model in the runtime itself: "equal" to what ONNX Runtime gives, "different", "refused",
-        "not-installed", or "not-run" if nothing could be compared; None if it was not to be run. Of several targets,
-        the first one that is not "equal" counts.
-        """
-        answers = [run.answer for run in self.in_runtimes]
-        return next((answer for answer in answers if answer != "equal"), answers[0] if answers else None)
-
-    @property
-    def first_node(self) -> FirstNode | None:
-        """The first node that a runtime refuses or computes wrong; None if the model ran, or it was not found."""
-        return next((run.first_node for run in self.in_runtimes if run.first_node is not None), None)
-
-    def document(self) -> dict[str, Any]:
-        """Return what `check --json` prints, as docs/reference/schemas/check.schema.json describes it. Nothing is
-        converted, so that `after_conversion` is None.
-        """
-        from splitgraph.reports.documents import check_json
-
-        name, examined, checks = self._checked
-        return check_json(name, examined.walked.opset, checks, {}, examined.walked.accepted)
-
-
-def run_all(answers: Iterable[bool | None]) -> bool | None:
-    """Return False if one of the answers is False, else None if one is None, else True."""
-    given = set(answers)
-    return False if False in given else None if None in given else True
 
 
 def check_target(examined: Examined, target: Target) -> TargetCheck:
@@ -292,9 +230,9 @@ def found_in_run(ran: RuntimeRun) -> Diagnostic:
     code = "SG709" if ran.answer == "refused" else "SG710"
     first = ran.first_node
     if first is None:
-        return diagnostic(code, ran.told, "main")
+        return diagnostic(code, ran.told, "main", help="")
     label = first.location.removeprefix("main/")
-    return diagnostic(code, ran.told, first.location, node=label, operator=first.operator)
+    return diagnostic(code, ran.told, first.location, help="", node=label, operator=first.operator)
 
 
 def judge_node(node: NodeTraits, target: Target) -> tuple[Judged, Refusal | None]:
@@ -363,7 +301,7 @@ def _not_read(judged: Iterable[_Judged], target: Target) -> Iterator[_Placed]:
         if failure is not None and "local-function" not in failure.traits:
             for node, position in zip(kind.nodes, kind.positions, strict=True):
                 text = f"{target.label} {_VERBS[failure.answer]} {kind.result.why}"
-                yield (0, position), _about(node, _CODES[failure.answer], text, help=_advice(node, target))
+                yield (0, position), _about(node, _CODES[failure.answer], text)
             continue
         groups.setdefault(failure or (kind.nodes[0].label, kind.result), []).append(kind)
     for group in groups.values():
@@ -376,7 +314,7 @@ def _about_kind(kind: _Judged, number: int, target: Target) -> Diagnostic:
     node, result, failure = kind.nodes[0], kind.result, kind.failure
     if failure is not None:
         text = f"{target.label} {_VERBS[failure.answer]} {result.why}"
-        return _about(node, _CODES[failure.answer], text, help=_advice(node, target))
+        return _about(node, _CODES[failure.answer], text)
     others = f" ({_nodes(number)})" if number > 1 else ""
     if result.verdict == "some":
         text = f"{target.label} does not read every {node.label}{others}: {result.why}"
@@ -385,22 +323,13 @@ def _about_kind(kind: _Judged, number: int, target: Target) -> Diagnostic:
     # The reason of a measured operator begins with its name.
     said = result.why.removeprefix(node.label)
     subject = f"{node.label}{said}{others}" if said != result.why else f"{node.label}{others}: {result.why}"
-    return _about(node, _CODES[answer], f"{target.label} {_VERBS[answer]} {subject}", help=_advice(node, target))
+    return _about(node, _CODES[answer], f"{target.label} {_VERBS[answer]} {subject}")
 
 
-def _about(
-    node: NodeTraits, code: str, message: str, *, severity: Severity = "error", help: str | None = None
-) -> Diagnostic:
-    """Return a finding about a node."""
+def _about(node: NodeTraits, code: str, message: str, *, severity: Severity = "error", help: str = "") -> Diagnostic:
+    """Return a finding about a node. What to do is said once for all findings, by `advice`."""
     label = node_label(node.node, node.index)
     return diagnostic(code, message, node.location, severity=severity, help=help, node=label, operator=node.label)
-
-
-def _advice(node: NodeTraits, target: Target) -> str:
-    """Return what to do about a node that is not read. Of the layers of an IR, conversion rewrites splits only."""
-    if node.is_layer and node.node.op_type not in _SPLIT_LAYERS:
-        return f"Convert the original model with {target.label}, or an older release: it writes layers that it reads."
-    return f"Run splitgraph convert --target {target.key}."
 
 
 def _nodes(number: int) -> str:
@@ -443,28 +372,27 @@ def _standing_for(target: Target) -> Iterator[Diagnostic]:
     """Say so if the target stands for a version that was not measured."""
     if not target.is_measured_version:
         text = f"{target.title} {target.asked} was not measured; told is what {target.label} does"
-        yield diagnostic("SG708", text, "main", severity="info")
+        yield diagnostic("SG708", text, "main", severity="info", help="")
 
 
 def _limits(examined: Examined, target: Target) -> Iterator[Diagnostic]:
     """Report the opset and the IR version if the target does not support them yet."""
-    help = f"Run splitgraph convert --target {target.key}."
     if target.newest_opset is not None and examined.opset > target.newest_opset:
         text = f"{target.label} reads opsets up to {target.newest_opset}; the model has opset {examined.opset}"
-        yield diagnostic("SG704", text, "main", help=help)
+        yield diagnostic("SG704", text, "main", help="")
     for domain, version in examined.walked.opset.items():
         if target.refuses_import(domain, version):
             said = target.operators.entries[imports_label(domain, version)].said
             text = f"{target.label} refuses models that import {domain} {version}: {said}"
-            yield diagnostic("SG704", text, "main", help=help)
+            yield diagnostic("SG704", text, "main", help="")
     unnamed = [value.name for value, _ in unnamed_dimensions(examined.model)] if target.refuses_unnamed else ()
     if unnamed:
         text = f"{target.label} refuses inputs with a dimension that has neither a size nor a name: {unnamed[0]!r}"
-        yield diagnostic("SG701", text, "main", help=help)
+        yield diagnostic("SG701", text, "main", help="")
     newest, own = target.newest_ir_version, examined.model.ir_version
     if newest is not None and own > newest:
         text = f"{target.label} reads IR versions up to {newest}; the model has IR version {own}"
-        yield diagnostic("SG704", text, "main", help=help)
+        yield diagnostic("SG704", text, "main", help="")
 
 
 def unnamed_dimensions(model: ModelProto) -> Iterator[tuple[ValueInfoProto, TensorShapeProto.Dimension]]:
@@ -501,5 +429,4 @@ def _unmeasured(judged: Iterable[_Judged], target: Target) -> Iterator[_Placed]:
     others = f" ({_nodes(number)})" if number > 1 else ""
     more = f"; and {len(told) - _MOST_TOLD} more" if len(told) > _MOST_TOLD else ""
     text = f"it is not known whether {target.label} reads this{others}: {'; '.join(told[:_MOST_TOLD])}{more}"
-    help = _TRY_THE_IR if node.is_layer else None
-    yield (1, first.positions[0]), _about(node, "SG705", text, severity=severity, help=help)
+    yield (1, first.positions[0]), _about(node, "SG705", text, severity=severity)

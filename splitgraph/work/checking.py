@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 
-from splitgraph.checks import Converted, after_conversion, examined_model, prepared_for, run_target, with_folded
+from splitgraph.checks import after_conversion, examined_model, prepared_for, run_target, with_folded
 from splitgraph.findings.exit_codes import CLEAN, FINDINGS, NOT_CHECKED
 from splitgraph.formats import LoadedModel, open_model
 from splitgraph.options import Leeway
+from splitgraph.runtimes.advice import Converted, advice
 from splitgraph.runtimes.check import Examined, TargetCheck, check_target, with_run
 from splitgraph.runtimes.target import Target, find_target, targets
 from splitgraph.work.task import FileTask
@@ -25,14 +26,21 @@ class Checked:
 
     def converted(self, leeway: Leeway) -> Mapping[str, Converted]:
         """Convert the model for each target if all are compared, and return what became of it, by the key of the
-        target. Of a target that was named, return only what a conversion begins with: a folded model that is read.
+        target. For a target that was named it is converted only if something is in its way, so that nobody is told to
+        convert what is refused.
         """
         if self.examined.errors:
             return {}
-        if not self.compares_all:
-            return {check.target.key: Converted(True, ()) for check in self.checks if check.runs_folded}
-        prepared = prepared_for(self.examined, leeway)
-        return {check.target.key: after_conversion(self.examined, check, leeway, prepared) for check in self.checks}
+        prepare = cache(partial(prepared_for, self.examined, leeway))
+        return {
+            check.target.key: after_conversion(self.examined, check, leeway, prepare())
+            for check in self.checks
+            if self.compares_all or check.is_to_be_converted
+        }
+
+    def advice(self, check: TargetCheck, converted: Mapping[str, Converted], model: str) -> str:
+        """Return what to do about one of the checks, as `advice.advice`."""
+        return advice(self.examined, check, converted.get(check.target.key), model)
 
     @property
     def code(self) -> int:

@@ -43,10 +43,59 @@ def test_nothing_is_in_the_way(given: onnx.ModelProto, target: str) -> None:
     ],
 )
 def test_what_is_in_the_way(given: onnx.ModelProto, target: str, code: str, words: str) -> None:
-    found = [each for each in splitgraph.check(given, target) if each.severity == "error"]
+    findings = splitgraph.check(given, target)
+    found = [each for each in findings if each.severity == "error"]
     assert {each.code for each in found} == {code}
     assert any(words in each.message for each in found)
-    assert all(f"splitgraph convert --target {find_target(target).key}" in each.help for each in found)
+    # What to do is said once, and convert only where it does not refuse.
+    assert {each.help for each in found} == {""}
+    (advice,) = findings.advice
+    told = f"splitgraph convert --target {find_target(target).key}" in advice
+    assert told is (findings.after_conversion is not False)
+
+
+FIXED, OPEN = models.HALF, models.model("y0, y1 = Split<axis = 2>(x)", 13, data="float16[N, 7, 8] x")
+NOT_KNOWN = models.model("y0 = Relu(x)", 14, data="float16[2, 3] x")
+
+
+@pytest.mark.parametrize(
+    ("given", "target", "expected"),
+    [
+        (models.LENGTHS, "mnn", ()),
+        (models.UNEVEN, "mnn", ("runs after  splitgraph convert --target mnn@3.6.1",)),
+        # No form is read, and sizes that are fixed already are no help.
+        (FIXED, "mnn", ("convert knows no other form. For other runtimes: splitgraph check --all-targets.",)),
+        (OPEN, "mnn", ("convert knows no other form. For other runtimes: splitgraph check --all-targets. "
+                       "Fixed sizes may help: splitgraph reshape.",)),
+        # A version that was not measured keeps its name in the commands.
+        (models.LENGTHS, "openvino@2025.1",
+         ("To find out, where OpenVINO 2025.1 is installed: splitgraph check --target openvino@2025.1 --run",)),
+        (models.model("y0 = Relu(x)", 17), "onnxruntime@1.10",
+         ("runs after  splitgraph convert --target onnxruntime@1.10",)),
+        # What has no runner is run by the user.
+        (NOT_KNOWN, "tensorrt",
+         ("Run the model in TensorRT 10.15, and compare the results with those of ONNX Runtime.",)),
+        # A model with errors of its own is told about these.
+        (models.model("y0, y1 = Split<axis = 5, num_outputs = 2>(x)"), "mnn", ()),
+    ],
+)  # fmt: skip
+def test_one_line_says_what_to_do(given: onnx.ModelProto, target: str, expected: tuple[str, ...]) -> None:
+    assert splitgraph.check(given, target).advice == expected
+
+
+@pytest.mark.parametrize(("given", "fixed"), [(FIXED, False), (OPEN, True)])
+def test_only_open_sizes_are_to_be_fixed(given: onnx.ModelProto, fixed: bool) -> None:
+    with pytest.raises(splitgraph.ConversionError) as caught:
+        splitgraph.convert(given, target="mnn")
+    assert ("fixed sizes" in caught.value.diagnostics[-1].help) is fixed
+
+
+def test_what_to_do_about_many_blockers_is_said_once() -> None:
+    two = models.model("y0, y1 = Split<axis = 2>(x) y2, y3 = Split<axis = 2>(y0)", 13, data="float16[2, 7, 8] x")
+    with pytest.raises(splitgraph.ConversionError) as caught:
+        splitgraph.convert(two, target="mnn")
+    advised = ["change the model" in each.help.lower() for each in caught.value.diagnostics]
+    assert advised == [False, True]
 
 
 def test_opset_and_ir_version() -> None:

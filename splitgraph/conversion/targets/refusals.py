@@ -13,6 +13,7 @@ from splitgraph.findings.diagnostics import ConversionError, Diagnostic, diagnos
 from splitgraph.model.onnx_proto import ModelProto
 from splitgraph.model.schemas.history import version_at
 from splitgraph.model.scopes import node_label, plain_domain, scopes
+from splitgraph.runtimes.advice import NO_OTHER_FORM, has_open_inputs
 from splitgraph.runtimes.check import Examined, check_target, judge_node
 from splitgraph.runtimes.node_traits import NodeTraits
 from splitgraph.runtimes.target import Target, targets
@@ -83,6 +84,10 @@ def refusal_of(
     """
     nodes = {node.location: node for node in source.nodes}
     blockers = [_blocker(each, reasons.get(each.location), nodes.get(each.location)) for each in left]
+    if blockers[-1].code == "SG706" and not any(node.is_layer for node in source.nodes):
+        # What to do is said once, behind the last one.
+        known = f"{blockers[-1].help} {_advice(source.model)}".strip()
+        blockers[-1] = replace(blockers[-1], help=known)
     lines = "".join(f"\n  {blocker.code}  {blocker.location}  {blocker.message}" for blocker in blockers)
     count = f"{len(blockers)} blocker" + ("s" if len(blockers) > 1 else "")
     return TargetRefusal(f"{target.label} reads no form of the model that is known: {count}{lines}", blockers)
@@ -138,21 +143,26 @@ def _blocker(finding: Diagnostic, reason: str | None, node: NodeTraits | None) -
     """Return the blocker for a finding. node: of the user's model, None where the finding is about no node of it."""
     if not finding.code.startswith("SG70"):
         return finding
-    why = "no other form of it is known to be read" if reason is None else reason
+    why = NO_OTHER_FORM if reason is None else reason
     text = f"{finding.message}; {why}"
     return diagnostic("SG706", text, finding.location, help=_help(node), target=finding.target)
 
 
-def _help(node: NodeTraits | None) -> str | None:
-    """Return which runtimes are known to read a node; None where that says nothing."""
+def _help(node: NodeTraits | None) -> str:
+    """Return which runtimes are known to read a node; "" where that says nothing. Of a layer, also what to do."""
     if node is None:
-        return None
+        return ""
     readers = [target.key for target in targets().values() if judge_node(node, target)[0].verdict == "reads"]
     more = f" and {len(readers) - _MOST_NAMED} more" if len(readers) > _MOST_NAMED else ""
     known = f"{node.label} is read by {', '.join(readers[:_MOST_NAMED])}{more}." if readers else ""
     of_a_layer = "Convert the original model again with the release of OpenVINO that is to read it."
-    advice = of_a_layer if node.is_layer else CODES["SG706"].help
-    return f"{known} {advice}".strip()
+    return f"{known} {of_a_layer if node.is_layer else ''}".strip()
+
+
+def _advice(model: ModelProto) -> str:
+    """Return what to do about a model that a target reads in no form. Where all sizes are fixed, none can be."""
+    advice = CODES["SG706"].help
+    return advice if has_open_inputs(model) else advice.replace("Give the dimensions fixed sizes, change", "Change")
 
 
 # Names of the user's model --------------------------------------------------------------------------------------------

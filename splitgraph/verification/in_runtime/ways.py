@@ -19,6 +19,7 @@ from splitgraph.findings.diagnostics import ConversionError, Diagnostic
 from splitgraph.model.places import with_nodes
 from splitgraph.model.scopes import scopes
 from splitgraph.options import Goal, Leeway
+from splitgraph.runtimes.advice import has_open_inputs
 from splitgraph.runtimes.check import NOT_KNOWN, examine, failing, found_in_run
 from splitgraph.runtimes.runners.result import RuntimeRun
 from splitgraph.runtimes.target import Target
@@ -153,10 +154,12 @@ def _unchanged(model: onnx.ModelProto) -> Rewrite[onnx.ModelProto]:
 def _refused(rewrite: Rewrite[onnx.ModelProto], ran: RuntimeRun, model: onnx.ModelProto) -> ConversionError:
     """Return the error for a model that runs in no way that was tried. rewrite: the first one, with its run."""
     text = f"{ran.label} runs the model in no way that was tried: {ran.told}"
-    (blocker,) = with_nodes([_blocker(ran)], scopes(rewrite.model))
+    (blocker,) = with_nodes([_blocker(ran, has_open_inputs(model))], scopes(rewrite.model))
     return ConversionError(text, [blocker])
 
 
-def _blocker(ran: RuntimeRun) -> Diagnostic:
-    help = "Change the model around this node, give its dimensions fixed sizes, or use another version of the runtime."
+def _blocker(ran: RuntimeRun, can_be_fixed: bool) -> Diagnostic:
+    """Return the finding of a run as a blocker. can_be_fixed: a dimension of an input has no size."""
+    fixed = ", give its dimensions fixed sizes," if can_be_fixed else ""
+    help = f"Change the model around this node{fixed} or use another version of the runtime."
     return replace(found_in_run(ran), help=help)
