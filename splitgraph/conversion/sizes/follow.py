@@ -43,7 +43,8 @@ class InputPlace(NamedTuple):
 
 class Need(NamedTuple):
     """A value whose size along an axis has to become a dimension, because a node needs that. name: of the value. entry:
-    of indices, which entry along their last axis counts the items.
+    of indices, which entry along their last axis counts the items. digits: of indices, the dimensions that they count
+    together, the last one fastest.
     """
 
     place: InputPlace
@@ -52,6 +53,7 @@ class Need(NamedTuple):
     dim: DimLike
     location: str
     entry: int | None = None
+    digits: tuple[DimLike, ...] = ()
 
 
 class Repeated(NamedTuple):
@@ -371,10 +373,17 @@ class Site:
     def _pattern(self, position: int) -> tuple[Counted, ...] | Triangle | None:
         return self.follower.patterns.get(self.place(position))
 
-    def need(self, position: int, axis: int, dim: DimLike, entry: int | None = None) -> None:
-        """An input has to get a dimension along an axis, where it has a number. entry: as in `Need`."""
+    def need(
+        self,
+        position: int,
+        axis: int,
+        dim: DimLike,
+        entry: int | None = None,
+        digits: Sequence[DimLike] = (),
+    ) -> None:
+        """An input has to get a dimension along an axis, where it has a number. entry, digits: as in `Need`."""
         ctx = self.ctx
-        found = Need(self.place(position), ctx.node.input[position], axis, dim, ctx.location, entry)
+        found = Need(self.place(position), ctx.node.input[position], axis, dim, ctx.location, entry, tuple(digits))
         self.follower.needs.append(found)
 
     def fit_sizes(self) -> None:

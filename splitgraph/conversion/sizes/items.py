@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from splitgraph.conversion.sizes.bodies import ports_of_body
-from splitgraph.conversion.sizes.follow import Follower, InputPlace, Triangle
-from splitgraph.dim import Dim, DimLike, symbols_of
+from splitgraph.conversion.sizes.follow import Follower, InputPlace, Repeated, Triangle
+from splitgraph.dim import Dim, DimLike, product, symbols_of
 from splitgraph.inference import Walked
 from splitgraph.inference.walk_results import GraphDetail
 from splitgraph.model.attributes import attribute_value
@@ -25,9 +25,12 @@ from splitgraph.model.value_type import UNKNOWN, Contents, Shape
 
 
 class _Label(NamedTuple):
-    """What a value has of the number of items. counted: the dimension whose places it counts; None for a size."""
+    """What a value has of the number of items. counted: the dimension whose places it counts; None for a size. stride:
+    it counts in such steps, beside what counts the places within a step.
+    """
 
     counted: DimLike | None = None
+    stride: DimLike = 1
 
 
 _SIZE = _Label()
@@ -124,8 +127,11 @@ class _Flow:
         if len(counts) == len(rest):
             if kind in flow.layout:
                 return [counts[0]] * len(node.output)
-            if kind in flow.picking and set(rest) == {1} and self._picks_items(node, path):
+            if kind in flow.picking and set(rest) == {1} and self._picks_items(place, node, counts[0].stride):
                 return []
+            within = self._within_steps(place, node, rest) if is_own else None
+            if within is not None:
+                return [within]
         elif not counts and kind in flow.of_sizes and self._is_list(detail, node):
             return [_SIZE] * len(node.output)
         return f"{kind} computes with the number of {self.name}, and not only with each item in turn"
@@ -176,18 +182,46 @@ class _Flow:
         detail = self.graphs.get(self.definitions.home(path, name))
         return (None if detail is None else detail.types.get(name, UNKNOWN).shape) or ()
 
-    def _picks_items(self, node: NodeProto, path: GraphPath) -> bool:
-        """Return True if indices of a node are those of items: the axis that they count has the name."""
-        axis = self.follower.operators.flow.picking[node.op_type]
+    def _within_steps(self, place: InputPlace, node: NodeProto, given: Mapping[int, _Label]) -> _Label | None:
+        """Return the label of a count that is multiplied by a size, or to which the places within its steps are added;
+        None for anything else.
+        """
+        if len(node.input) != 2 or len(given) != 1:
+            return None
+        ((position, label),) = given.items()
+        other, name = place._replace(position=1 - position), node.input[1 - position]
+        if node.op_type == "Mul" and label.stride == 1:
+            items = self._items(place.path, name) or ()
+            return label._replace(stride=items[0]) if len(items) == 1 and items[0] is not None else None
+        if node.op_type == "Add" and self._counts_to(other, name, label.stride):
+            return label
+        return None
+
+    def _counts_to(self, place: InputPlace, name: str, stride: DimLike) -> bool:
+        """Return True for a list of 0, 1, 2 … as many as there are in a step."""
+        counted, sizes = self.follower.repeated.get(place, {}), self.follower.expanded.get(place, {})
+        if any(each == Repeated(axis, 0, 1) and sizes.get(axis) == stride for axis, each in counted.items()):
+            return True
+        return isinstance(stride, int) and self._items(place.path, name) == tuple(range(stride))
+
+    def _picks_items(self, place: InputPlace, node: NodeProto, stride: DimLike) -> bool:
+        """Return True if indices of a node are those of items: the axis that they count has the name, and each item has
+        as many places there as their steps.
+        """
+        path, axis = place.path, self.follower.operators.flow.picking[node.op_type]
         if axis is None:
-            return self._has_name(node, path, 0)
+            return stride == 1 and self._has_name(node, path, 0)
         if isinstance(axis, str):
             said = next((attribute_value(each) for each in node.attribute if each.name == axis), 0)
         else:
             said = (self._items(path, node.input[axis]) or (None,))[0]
         dims, number = self._dims(path, node.input[0]), None if said is None else int(said)
         dim = dims[number] if number is not None and -len(dims) <= number < len(dims) else None
-        return dim is not None and self.name in symbols_of(dim)
+        if dim is None or number is None or self.name not in symbols_of(dim):
+            return False
+        order = self.follower.orders.get((place._replace(position=0), number % len(dims))) or ()
+        at = next((at for at, digit in enumerate(order) if self.name in symbols_of(digit.dim)), None)
+        return stride == 1 if at is None else product([digit.dim for digit in order[at + 1 :]]) == stride
 
     def _known(self, detail: GraphDetail, name: str) -> bool | None:
         """Return whether the elements of a value have the name; None if they are not known."""

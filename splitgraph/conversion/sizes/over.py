@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
+from splitgraph.conversion.sizes.digits import is_one_factor
 from splitgraph.conversion.sizes.follow import Over, Site, SizeFlow
-from splitgraph.dim import DimLike
+from splitgraph.dim import DimLike, symbols_of
 from splitgraph.inference.rules.onnx.elementwise import ARITHMETIC, LOGIC, SAME_TYPE, UNARY, VARIADIC
 from splitgraph.model.schemas.kinds import REDUCTIONS, SHAPE_INPUTS
 
@@ -123,8 +124,15 @@ def attends(site: Site) -> list[Place]:
 
 
 def _indexed(site: Site) -> list[Place]:
-    """Elements that are taken by their numbers, which the model has as constants."""
-    return _axis(0)(site) if site.numbers(1) is not None else []  # type: ignore[return-value]
+    """Elements that are taken by their numbers, which the model has as constants, or that say nothing of the items in
+    what was merged of them and others.
+    """
+    places, own, dims = [*_axis(0)(site)], site.dims(1), site.dims(0) or ()
+    if site.numbers(1) is not None or own is None or not places:
+        return places if site.numbers(1) is not None else []
+    dim, read = dims[places[0][1]], {name for size in own for name in symbols_of(size)}
+    is_apart = is_one_factor(dim) or not read.isdisjoint(symbols_of(dim) & site.wanted.batch)
+    return [] if is_apart or not read <= {*site.wanted.old, *site.wanted.places} else places
 
 
 def _slice(site: Site) -> list[Place]:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from math import prod
 
 from splitgraph.conversion.sizes.follow import Meaning, Site
-from splitgraph.dim import Dim, DimLike, symbols_of
+from splitgraph.dim import Dim, DimLike, product, symbols_of
 
 # The end of a slice that takes everything that is left, forwards and backwards.
 TO_THE_END, TO_THE_START = 2**63 - 1, 1 - 2**63
@@ -140,7 +140,7 @@ def read_indices(site: Site, axis: int) -> None:
     """
     dim, indices, own = site.moving_dim(axis), site.numbers(1), site.dims(1)
     old = None if dim is None else site.wanted.before(dim)
-    if dim is None or own is None or not isinstance(old, int):
+    if dim is None or own is None or not isinstance(old, int) or _counts_digits(site, axis, dim, own):
         return
     if site.leaves_items_apart(dim):
         if own != (old,) or indices != tuple(range(old)):
@@ -168,6 +168,25 @@ def read_indices(site: Site, axis: int) -> None:
             site.decide(1, entry, _placed(decided, dim))
         read[entry] = site.either(1, entry, [Meaning(index), Meaning(index - old, dim - (old - index))])
     site.restate_numbers(1, read)
+
+
+def _counts_digits(site: Site, axis: int, dim: Dim, own: Sequence[DimLike]) -> bool:
+    """Indices into what was merged, as `b*T + t`, count each of its dimensions: those of items, and all of them if
+    there are as many indices as elements. Return False for any other indices.
+    """
+    dims, wanted = site.dims(0) or (), site.wanted
+    order = site.orders(0, dims, ()).get(axis % len(dims))
+    digits = [digit.dim for digit in order or ()]
+    old = wanted.before(dim)
+    counts_all = product([wanted.before(size) for size in own]) == old
+    counted = [
+        each for each in digits if wanted.moves(each) and (counts_all or not symbols_of(each).isdisjoint(wanted.batch))
+    ]
+    if len(digits) < 2 or not counted:
+        return False
+    if any(each not in own for each in counted):
+        site.need(1, own.index(old) if old in own else -1, dim, digits=digits)
+    return True
 
 
 def _is_late(index: object, old: int) -> bool:

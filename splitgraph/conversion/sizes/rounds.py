@@ -8,7 +8,8 @@ from copy import deepcopy
 
 from splitgraph.conversion.plan import errors_of
 from splitgraph.conversion.sizes.follow import Follower, InputPlace, Need, Operators
-from splitgraph.conversion.sizes.origins import Origins, Stuck
+from splitgraph.conversion.sizes.origins import Origins
+from splitgraph.conversion.sizes.seen import Seen, Stuck
 from splitgraph.conversion.sizes.values import constant_input
 from splitgraph.conversion.sizes.wanted import Wanted
 from splitgraph.conversion.sizes.weights import WeightReader
@@ -36,7 +37,7 @@ def walk_followed(
         _repeat_for_equal_nodes(walked, follower)
         stuck: dict[Need, str] = {}
         decided, orders = deepcopy((follower.entries, follower.expanded)), dict(follower.orders)
-        origins = [Origins(root, walked.graphs, follower, weights) for root in roots(walked.scopes)]
+        origins = [Origins(Seen(root, walked.graphs, follower), weights) for root in roots(walked.scopes)]
         for each in origins:
             each.find_orders()
         if orders != follower.orders and 2 * number < _MOST_ROUNDS:
@@ -194,8 +195,10 @@ def in_the_way(
     """Yield what is left in the way of the new sizes. known: where the model has errors without them."""
     wanted = follower.wanted
     for need, reason in stuck.items():
-        text = f"needs {need.name!r} to be {wanted.after(need.dim)} along axis {need.axis}, and {reason}"
-        yield diagnostic("SG420", text, need.location)
+        wish = f"to be {wanted.after(need.dim)} along axis {need.axis}"
+        if need.digits:
+            wish = f"to count all of [{', '.join(str(wanted.after(dim)) for dim in need.digits)}]"
+        yield diagnostic("SG420", f"needs {need.name!r} {wish}, and {wanted.spelled(reason)}", need.location)
     told = {need.location for need in stuck}
     for location, text in follower.blocked.items():
         yield diagnostic("SG420", wanted.spelled(text), location)

@@ -12,6 +12,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import NamedTuple
 
+from splitgraph.conversion.sizes.digits import Order
 from splitgraph.conversion.sizes.follow import Alternative, Follower, InputPlace, Need, Operators, Reading
 from splitgraph.conversion.sizes.items import items_by_number
 from splitgraph.conversion.sizes.laws import Judgement, judge
@@ -108,12 +109,15 @@ def find_reading(
     """
 
     ignored = {found.location for found in before.diagnostics if found.severity == "error"}
-    alone, met = Alone(), dict[DimLike, None]()
+    alone, met, orders = Alone(), dict[DimLike, None](), dict[tuple[InputPlace, int], Order]()
 
     def follow(wanted: Wanted, choices: Mapping[Reading, int]) -> Found:
         decided = {place: dict(each) for place, each in entries.items()}
         follower = Follower(wanted, operators, alone, decided, choices=choices, met=met, is_first=not choices)
+        # Most digits are those of the last reading; what differs is found again.
+        follower.orders.update(orders)
         walked, stuck = walk_followed(lambda: walk(follower), follower, weights)
+        orders.update(follower.orders)
         judgement = judge(before, walked, wanted, ignored, follower.conditions)
         over = {**items_by_number(walked, follower, wanted.batch), **follower.over}
         return Found(wanted, walked, follower, stuck, over, _lost(walked, wanted), judgement, choices=choices)

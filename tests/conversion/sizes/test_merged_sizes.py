@@ -183,3 +183,39 @@ def test_what_has_no_place_for_a_number_of_groups_is_joined(
     made, shapes = joined(shape, target, axis)
     (output,) = splitgraph.reshape(made, shapes).model.graph.output
     assert [dim.dim_param or dim.dim_value for dim in output.type.tensor_type.shape.dim] == expected
+
+
+# Twice the half of each length: its own order is not known, and it comes apart from the other one as a whole.
+DOUBLED = """<ir_version: 8, opset_import: ["": 17]> g (float[1, 2, 8, 12] x) => (float[n, c, h, w] y)
+    <float[4] twice = {1, 1, 2, 2}, int64[FN] f = {F}, int64[TN] t = {T}> {
+    p = MaxPool <kernel_shape = [2, 2], strides = [2, 2]> (x) r = Resize <mode = "nearest"> (p, , twice)
+    m = Reshape (r, f) s = Softmax <axis = -1> (m) b = Reshape (s, t) y = Add (b, r) }"""
+JOINED_AND_APART = [
+    ("1, 2, 96", "1, 2, 8, 12"),
+    ("1, 2, -1", "1, 2, 8, 12"),
+    ("2, 96", "1, 2, 8, 12"),
+    ("192", "1, -1, 8, 12"),
+    ("192", "1, 2, 8, -1"),
+]
+
+
+def doubled(data: Any) -> Any:
+    _, _, height, width = data.shape
+    small = data.reshape(1, 2, height // 2, 2, width // 2, 2).max((3, 5))
+    return small.repeat(2, 2).repeat(2, 3)
+
+
+@pytest.mark.parametrize(("merged", "apart"), JOINED_AND_APART)
+@pytest.mark.parametrize("asked", [("H", "W"), ("H", 16), (14, 16), ("H", 12), (8, "W")])
+def test_products_of_unknown_order_come_apart_as_wholes(merged: str, apart: str, asked: tuple[Any, Any]) -> None:
+    text = DOUBLED.replace("FN", str(merged.count(",") + 1)).replace("TN", "4")
+    made = parser.parse_model(text.replace("{F}", f"{{{merged}}}").replace("{T}", f"{{{apart}}}"))
+    after = splitgraph.reshape(made, {"x": [1, 2, *asked]}).model
+    for tried in ((8, 12), (4, 6), (10, 22)):
+        height, width = (size if isinstance(size, int) else free for size, free in zip(asked, tried, strict=True))
+        data = np.random.default_rng(0).random((1, 2, height, width), np.float32)
+        large = doubled(data)
+        rows = large.reshape({1: [-1], 2: [2, -1], 3: [1, 2, -1]}[merged.count(",") + 1])
+        shares = np.exp(rows) / np.exp(rows).sum(-1, keepdims=True)
+        found = ReferenceEvaluator(after).run(None, {"x": data})[0]
+        np.testing.assert_allclose(found, shares.reshape(large.shape) + large, rtol=1e-5)

@@ -1,0 +1,139 @@
+"""Indices and positions that count the places of a dimension, and go on to count those of its new size."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from splitgraph.conversion.sizes.follow import Counted, InputPlace, Repeated
+from splitgraph.conversion.sizes.seen import Producer, Seen, Stuck
+from splitgraph.conversion.sizes.weights import NotRead, WeightReader
+from splitgraph.dim import DimLike, product, symbols_of
+from splitgraph.model.deferred import np
+from splitgraph.model.onnx_proto import TensorProto
+from splitgraph.model.scopes import GraphPath
+
+
+class _Count(NamedTuple):
+    """Weights that count a dimension along an axis, and the input that reads them."""
+
+    reader: InputPlace
+    axis: int
+    dim: DimLike
+
+
+class Counting:
+    """Lets numbers count along new sizes, in one model as the last walk saw it."""
+
+    def __init__(self, seen: Seen, weights: WeightReader) -> None:
+        self._seen, self._follower, self._weights = seen, seen.follower, weights
+
+    def count(self, place: InputPlace, name: str, axis: int, dim: DimLike, entry: int) -> None:
+        """Let indices count the items of a batch of any size. entry: which of their last axis counts."""
+        home = self._seen.home(place.path, name)
+        producer = self._seen.producer(home, name)
+        tensor = self._seen.tensor(home, name)
+        if tensor is None and producer is not None and producer.node.op_type == "Concat":
+            self._count_in_part(producer, axis, dim, entry)
+            return
+        if tensor is None:
+            # What is computed has the items, or not.
+            if self._seen.shape(place.path, name)[axis] != dim:
+                raise Stuck(f"takes elements along {dim} by numbers that {name!r} has")
+            return
+        array = self._elements(home, name, tensor)
+        first = array.take([0], axis)
+        counted = np.zeros_like(first)
+        counted[..., entry] = 1
+        steps = np.arange(array.shape[axis]).reshape([-1 if at == axis else 1 for at in range(array.ndim)])
+        if first[..., entry].any() or (array != first + counted * steps).any():
+            raise Stuck(f"the indices {name!r} do not count all of {dim}")
+        self.expand(place, Counted(axis, entry), dim)
+
+    def expand(self, place: InputPlace, counted: Counted, dim: DimLike) -> None:
+        others = self._follower.patterns.get(place, ())
+        # Pairs of numbers count along two axes.
+        kept = [each for each in others if isinstance(each, Counted) and each.axis != counted.axis]
+        if any(each.axis == counted.along or each.along == counted.axis for each in kept):
+            raise Stuck("its numbers count along two axes, and each of them counts along the other")
+        self._follower.patterns[place] = (*kept, counted)
+        # Along this axis, it says what a list that counts says.
+        self._follower.repeated.get(place, {}).pop(counted.axis, None)
+        self._follower.expanded.setdefault(place, {})[counted.axis] = dim
+
+    def _count_in_part(self, producer: Producer, axis: int, dim: DimLike, entry: int) -> None:
+        """The same for what is put together of parts along the last axis."""
+        path = producer.scope.path
+        for position, name in enumerate(producer.node.input):
+            size = self._seen.shape(path, name)[-1]
+            if not isinstance(size, int):
+                break
+            if entry < size:
+                self.count(producer.place(position), name, axis, dim, entry)
+                return
+            entry -= size
+
+    # Several dimensions ---------------------------------------------------------------------------------------------
+
+    def count_digits(self, place: InputPlace, name: str, digits: Sequence[DimLike]) -> None:
+        """Let indices into what was merged of several dimensions count each of them, the last one fastest."""
+        for reader, axis, dim in self._counts(place, name, tuple(digits), 1):
+            self._follower.repeated.setdefault(reader, {})[axis] = Repeated(axis, 0, 1)
+            self._follower.expanded.setdefault(reader, {})[axis] = dim
+
+    def _counts(self, place: InputPlace, name: str, digits: tuple[DimLike, ...], stride: DimLike) -> list[_Count]:
+        """Return the weights that have to count, if a value is the numbers of digits, times `stride`: `b*T + t`."""
+        home = self._seen.home(place.path, name)
+        producer, tensor = self._seen.producer(home, name), self._seen.tensor(home, name)
+        if tensor is not None:
+            return self._of_weights(place, self._elements(home, name, tensor), name, digits, stride)
+        kind = "" if producer is None else producer.node.op_type
+        if producer is not None and kind in ("Cast", "Identity"):
+            return self._counts(producer.place(0), producer.node.input[0], digits, stride)
+        if producer is not None and kind == "Mul":
+            return self._scaled(producer, digits, stride)
+        if producer is not None and kind == "Add":
+            return self._added(producer, digits, stride)
+        raise Stuck(f"it is not told what {name!r} counts")
+
+    def _scaled(self, producer: Producer, digits: tuple[DimLike, ...], stride: DimLike) -> list[_Count]:
+        node = producer.node
+        for factor, rest in ((1, 0), (0, 1)):
+            items = self._seen.given(producer.place(factor), node.input[factor], at_old_sizes=False)
+            known = items.items if items is not None else ()
+            if len(known) == 1 and known[0] == stride:
+                return self._counts(producer.place(rest), node.input[rest], digits, 1)
+        raise Stuck(f"{producer.location} does not multiply by {stride}")
+
+    def _added(self, producer: Producer, digits: tuple[DimLike, ...], stride: DimLike) -> list[_Count]:
+        """One of the two counts the first digits, and the other one the rest."""
+        node, reasons = producer.node, [f"{producer.location} does not count [{', '.join(map(str, digits))}]"]
+        for number in range(1, len(digits)):
+            inner = product([*digits[number:], stride])
+            for first, last in ((0, 1), (1, 0)):
+                try:
+                    outer = self._counts(producer.place(first), node.input[first], digits[:number], inner)
+                    return [*outer, *self._counts(producer.place(last), node.input[last], digits[number:], stride)]
+                except Stuck as reason:
+                    reasons.append(str(reason))
+        raise Stuck(reasons[0])
+
+    def _of_weights(
+        self, place: InputPlace, array: Any, name: str, digits: tuple[DimLike, ...], stride: DimLike
+    ) -> list[_Count]:
+        """A list of numbers counts one digit, from 0; of a batch of 1, that is a 0."""
+        wanted, (dim, *others) = self._follower.wanted, digits
+        old = wanted.before(dim)
+        axis = next((axis for axis, size in enumerate(array.shape) if size == old), None)
+        is_one = not others and stride == 1 and array.size == old
+        if not is_one or axis is None or (array.reshape(-1) != np.arange(array.size)).any():
+            raise Stuck(f"{name!r} does not count {dim}")
+        if old == 1 and not symbols_of(dim) <= wanted.batch:
+            raise Stuck(f"nothing says that {name!r} counts {dim}, which was 1")
+        return [_Count(place, axis, dim)] if wanted.moves(dim) else []
+
+    def _elements(self, home: GraphPath, name: str, tensor: TensorProto) -> Any:
+        try:
+            return self._weights.elements(home, tensor)
+        except NotRead as reason:
+            raise Stuck(f"the indices {name!r} {reason}") from None
