@@ -11,12 +11,22 @@ with the question take part, all of one distance or none, and limits are counted
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
+from functools import lru_cache
 from itertools import islice
 from typing import Literal
 
 from splitgraph.dim.arithmetic import Dim, DimLike, symbol
 from splitgraph.dim.atoms import SYMBOL, Atom, Interval, Terms, always_exists, coefficients_of, is_deep, is_linear
-from splitgraph.dim.bounds import SymbolBounds, both, bounds_given, interval, interval_under, narrowed, termwise_bound
+from splitgraph.dim.bounds import (
+    Bound,
+    SymbolBounds,
+    both,
+    bounds_given,
+    interval,
+    interval_under,
+    narrowed,
+    termwise_bound,
+)
 from splitgraph.dim.linear_systems import LinearSystem, TooLarge, is_nonnegative
 from splitgraph.dim.obligation import Fact, Obligation
 from splitgraph.dim.operations import names_in, substitute_names, symbols_of
@@ -33,6 +43,8 @@ _MOST_OF_ONE = 8
 _MOST_NEIGHBOURS = 8
 # Facts with more terms only bound their symbols; questions do not use them.
 _WIDEST_FACT = 64
+# Questions that are remembered.
+_REMEMBERED = 8192
 # Equalities with more terms are not solved for a symbol: its solution would grow with each.
 _MOST_TERMS = 8
 
@@ -74,6 +86,7 @@ class Facts:
         self._first_intervals: dict[Atom, Interval] = {}
         self._impossible: dict[tuple[Dim, bool], bool] = {}
         self._ranges: dict[Dim, Interval] = {}
+        self._known_bounds: dict[str, Bound] = {}
         # By symbols, the facts that are connected with them.
         self._further: dict[frozenset[str], Mapping[Fact, None]] = {}
         self._plainer: dict[tuple[Dim, bool], DimLike] = {}
@@ -305,15 +318,14 @@ class Facts:
         """Return True if no integers satisfy the facts together with the claim. defined: a dim that must have a
         value.
         """
-        try:
-            system = LinearSystem(self.interval_of)
-            system.define(defined)
-            for fact in facts if claim is None else (claim, *facts):
-                system.add(fact.difference, is_equality=fact.is_equality)
-            system.add_products(facts)
-        except TooLarge:
-            return False
-        return system.is_impossible()
+        known = facts if claim is None else (claim, *facts)
+        names = names_in(defined).union(*(fact.difference.names for fact in known))
+        self._forget_if_outdated()
+        bounds = self._known_bounds
+        for name in names:
+            if name not in bounds:
+                bounds[name] = self.bound(name)
+        return _no_integers(tuple(facts), claim, defined, tuple((name, bounds[name]) for name in sorted(names)))
 
     def _range_of(self, d: Dim) -> Interval:
         self._forget_if_outdated()
@@ -402,6 +414,7 @@ class Facts:
             for cache in (self._intervals, self._first_intervals, self._impossible, self._ranges, self._plainer):
                 cache.clear()
             self._further.clear()
+            self._known_bounds.clear()
             self._cached_version = version
 
     # What is recorded ------------------------------------------------------------------------------------------------
@@ -448,3 +461,23 @@ class Facts:
         while facts is not None:
             yield facts
             facts = facts._parent
+
+
+@lru_cache(_REMEMBERED)
+def _no_integers(
+    facts: tuple[Fact, ...], claim: Fact | None, defined: DimLike, bounds: tuple[tuple[str, Bound], ...]
+) -> bool:
+    """Return True if no integers within bounds satisfy facts together with a claim. defined: a dim that must have a
+    value. Remembered, since nothing else decides: what is learned of other symbols, and the next walk over the same
+    model, ask the same again.
+    """
+    bound_of, intervals = dict(bounds), dict[Atom, Interval]()
+    try:
+        system = LinearSystem(lambda atom: interval_under(atom, bound_of.__getitem__, intervals))
+        system.define(defined)
+        for fact in facts if claim is None else (claim, *facts):
+            system.add(fact.difference, is_equality=fact.is_equality)
+        system.add_products(facts)
+    except TooLarge:
+        return False
+    return system.is_impossible()
