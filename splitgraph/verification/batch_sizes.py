@@ -11,8 +11,8 @@ import onnx
 from splitgraph.dim import Dim, symbols_of
 from splitgraph.inference import infer_model
 from splitgraph.model.onnx_proto import ModelProto, NodeProto
-from splitgraph.model.scopes import reads
-from splitgraph.model.value_type import UNKNOWN
+from splitgraph.model.scopes import MAIN, reads
+from splitgraph.model.value_type import UNKNOWN, Contents
 from splitgraph.verification.models.model_files import nodes_within
 from splitgraph.verification.regions.constant_values import Constants
 
@@ -41,14 +41,16 @@ def batch_sizes(after: ModelProto, name: str, old: int) -> list[int]:
 
 def _met(model: ModelProto, name: str) -> set[int]:
     """Return the sizes at and beside the numbers that are compared with a batch."""
-    types, constants = infer_model(model, fill=False).types, Constants(model, ())
+    analysis, constants = infer_model(model, fill=False), Constants(model, ())
+    types, elements = analysis.types, analysis.details.graphs[MAIN].constants
     counts, limits, scales = set[str](), set[float](), {1.0}
     for node in nodes_within(model.graph.node):
         known = (types.get(value, UNKNOWN).shape or () for value in node.input)
         has_items = any(isinstance(dim, Dim) and name in symbols_of(dim) for shape in known for dim in shape)
         if not (node.op_type in _COUNTING and has_items) and counts.isdisjoint(reads(node)):
             continue
-        counts.update(node.output)
+        # A height beside the batch in a Shape is none of it.
+        counts.update(value for value in node.output if not _is_fixed(elements.get(value)))
         if node.op_type in _MEETING:
             limits.update(_numbers(constants, node))
         elif node.op_type in _SCALING:
@@ -56,6 +58,11 @@ def _met(model: ModelProto, name: str) -> set[int]:
     limits.update(_in_dimensions((dim for known in types.values() for dim in known.shape or ()), name))
     found = (limit / scale for limit in limits for scale in (*scales, *(1 / scale for scale in scales)))
     return {math.floor(size) + step for size in found if 0 < size <= _LARGEST for step in (-1, 0, 1)}
+
+
+def _is_fixed(known: object) -> bool:
+    """Return True for elements that are the same whatever the batch is."""
+    return isinstance(known, Contents) and not any(item is None or isinstance(item, Dim) for item in known.items)
 
 
 def _numbers(constants: Constants, node: NodeProto) -> Iterator[float]:

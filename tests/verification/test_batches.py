@@ -119,6 +119,21 @@ def test_sizes_beside_the_numbers_that_a_batch_meets(nodes: str, old: int, sizes
     assert found[: len(sizes) - 3] == sizes[: len(sizes) - 3] and set(sizes) <= set(found)
 
 
+@pytest.mark.parametrize(
+    ("nodes", "sizes"),
+    [
+        ("n = Gather (s, zero) c = Greater (n, seven)", [2, 3, 5, 6, 7, 8]),
+        ("n = Gather (s, one) c = Greater (n, seven)", [2, 3, 5]),
+        ("n = Gather (s, one) m = Mul (n, two) d = Sub (m, seven) c = Greater (d, seven)", [2, 3, 5]),
+        ("h = Gather (s, one) b = Gather (s, zero) n = Mul (h, b) c = Greater (n, seven)", [2, 3, 5, 6, 7, 8]),
+    ],
+)
+def test_a_height_that_a_model_reads_is_no_batch(nodes: str, sizes: list[int]) -> None:
+    made = model(f"""g (float[N, 4] x) => (float[?, ?] y) <int64 zero = {{0}}, int64 one = {{1}}, int64 seven = {{7}},
+        int64 two = {{2}}> {{ s = Shape (x) {nodes} y = Where (c, x, x) }}""")
+    assert batch_sizes(made, "N", 1) == sizes
+
+
 _STEPS = range(12)
 _WEIGHTS = [(RNG.standard_normal((16, 16)) * 0.8).astype(np.float32) for _ in _STEPS]
 
