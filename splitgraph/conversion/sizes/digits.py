@@ -331,6 +331,10 @@ class _Reader:
         if moving.size == 1:
             return None
         if not spot.is_own:
+            own_axis = prod(map(self._number, self.dims[: moving.axis])), self._number(self.dims[moving.axis])
+            if own_axis == (prod(whole[: spot.entry]), whole[spot.entry]):
+                # It was merged before, and is one axis here.
+                return None
             for side, inside in ((-1, spot.before), (1, spot.after)):
                 if inside == 1 and self._is_added_one(spot.entry + side, side, moving, whole):
                     return spot.entry + side

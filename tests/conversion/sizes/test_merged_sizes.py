@@ -165,6 +165,26 @@ def joined(shape: list[int], target: list[int], axis: int) -> tuple[onnx.ModelPr
     return made, {"x": ["T" if at == axis else size for at, size in enumerate(shape)]}
 
 
+# What was merged before is one axis, and a 1 is added beside it, as the one head of an attention.
+ADDED = [("1, 10, 3", "1, 10, 1, 3"), ("1, 10, 3", "1, 1, 10, 3"), ("10, 3", "10, 1, 3"), ("10, 3", "1, 10, 3")]
+
+
+@pytest.mark.parametrize(("merged", "added"), ADDED)
+@pytest.mark.parametrize("asked", [[1, 2, "T", 3], [1, "S", 5, 3], [1, "S", "T", 3], [1, 2, 15, 3]])
+def test_a_one_beside_what_was_merged_before_is_no_number_of_groups(merged: str, added: str, asked: list[Any]) -> None:
+    counts = merged.count(",") + 1, added.count(",") + 1
+    made = parser.parse_model(f"""<ir_version: 8, opset_import: ["": 17]> g (float[1, 2, 5, 3] x) =>
+        (float[{", ".join("abcd"[: counts[1]])}] y)
+        <int64[{counts[0]}] m = {{{merged}}}, int64[{counts[1]}] a = {{{added}}}> {{
+        f = Reshape (x, m) r = Relu (f) y = Reshape (r, a) }}""")
+    after = splitgraph.reshape(made, {"x": asked}).model
+    for tried in ((2, 5), (4, 15), (3, 10)):
+        sizes = [size if isinstance(size, int) else tried[at - 1] for at, size in enumerate(asked)]
+        data = np.arange(1, 1 + np.prod(sizes), dtype=np.float32).reshape(sizes)
+        target = [sizes[1] * sizes[2] if size == "10" else int(size) for size in added.split(", ")]
+        np.testing.assert_array_equal(ReferenceEvaluator(after).run(None, {"x": data})[0], data.reshape(target))
+
+
 @pytest.mark.parametrize(("shape", "target", "axis", "said"), GROUPS)
 def test_groups_of_the_old_size_may_be_several_groups(
     shape: list[int], target: list[int], axis: int, said: str
