@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from splitgraph.conversion.sizes.follow import Counted, InputPlace, Repeated
-from splitgraph.conversion.sizes.seen import Producer, Seen, Stuck
+from splitgraph.conversion.sizes.last_walk import LastWalk, Producer, Stuck
 from splitgraph.conversion.sizes.weights import NotRead, WeightReader
 from splitgraph.dim import DimLike, product, symbols_of
 from splitgraph.model.deferred import np
@@ -25,20 +25,20 @@ class _Count(NamedTuple):
 class Counting:
     """Lets numbers count along new sizes, in one model as the last walk saw it."""
 
-    def __init__(self, seen: Seen, weights: WeightReader) -> None:
-        self._seen, self._follower, self._weights = seen, seen.follower, weights
+    def __init__(self, last: LastWalk, weights: WeightReader) -> None:
+        self._last, self._follower, self._weights = last, last.follower, weights
 
     def count(self, place: InputPlace, name: str, axis: int, dim: DimLike, entry: int) -> None:
         """Let indices count the items of a batch of any size. entry: which of their last axis counts."""
-        home = self._seen.home(place.path, name)
-        producer = self._seen.producer(home, name)
-        tensor = self._seen.tensor(home, name)
+        home = self._last.home(place.path, name)
+        producer = self._last.producer(home, name)
+        tensor = self._last.tensor(home, name)
         if tensor is None and producer is not None and producer.node.op_type == "Concat":
             self._count_in_part(producer, axis, dim, entry)
             return
         if tensor is None:
             # What is computed has the items, or not.
-            if self._seen.shape(place.path, name)[axis] != dim:
+            if self._last.shape(place.path, name)[axis] != dim:
                 raise Stuck(f"takes elements along {dim} by numbers that {name!r} has")
             return
         array = self._elements(home, name, tensor)
@@ -65,7 +65,7 @@ class Counting:
         """The same for what is put together of parts along the last axis."""
         path = producer.scope.path
         for position, name in enumerate(producer.node.input):
-            size = self._seen.shape(path, name)[-1]
+            size = self._last.shape(path, name)[-1]
             if not isinstance(size, int):
                 break
             if entry < size:
@@ -83,8 +83,8 @@ class Counting:
 
     def _counts(self, place: InputPlace, name: str, digits: tuple[DimLike, ...], stride: DimLike) -> list[_Count]:
         """Return the weights that have to count, if a value is the numbers of digits, times `stride`: `b*T + t`."""
-        home = self._seen.home(place.path, name)
-        producer, tensor = self._seen.producer(home, name), self._seen.tensor(home, name)
+        home = self._last.home(place.path, name)
+        producer, tensor = self._last.producer(home, name), self._last.tensor(home, name)
         if tensor is not None:
             return self._of_weights(place, self._elements(home, name, tensor), name, digits, stride)
         kind = "" if producer is None else producer.node.op_type
@@ -99,7 +99,7 @@ class Counting:
     def _scaled(self, producer: Producer, digits: tuple[DimLike, ...], stride: DimLike) -> list[_Count]:
         node = producer.node
         for factor, rest in ((1, 0), (0, 1)):
-            items = self._seen.given(producer.place(factor), node.input[factor], at_old_sizes=False)
+            items = self._last.given(producer.place(factor), node.input[factor], at_old_sizes=False)
             known = items.items if items is not None else ()
             if len(known) == 1 and known[0] == stride:
                 return self._counts(producer.place(rest), node.input[rest], digits, 1)

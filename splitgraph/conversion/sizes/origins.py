@@ -12,7 +12,7 @@ from typing import Any
 from splitgraph.conversion.sizes.counting import Counting
 from splitgraph.conversion.sizes.digits import Digit, Order, is_one_factor, regrouped
 from splitgraph.conversion.sizes.follow import Counted, Cut, InputPlace, Need, Repeated, Triangle
-from splitgraph.conversion.sizes.seen import Producer, Seen, Stuck
+from splitgraph.conversion.sizes.last_walk import LastWalk, Producer, Stuck
 from splitgraph.conversion.sizes.weights import NotRead, WeightReader, found_along
 from splitgraph.dim import Dim, DimLike, symbols_of
 from splitgraph.inference.alone import Made, Source
@@ -26,10 +26,10 @@ _Part = tuple[GraphPath, str, int]
 class Origins:
     """Follows sizes back in one model, as the last walk saw it."""
 
-    def __init__(self, seen: Seen, weights: WeightReader) -> None:
-        self._seen, self._follower, self._weights = seen, seen.follower, weights
-        self._counting = Counting(seen, weights)
-        self.paths = seen.scopes.keys()
+    def __init__(self, last: LastWalk, weights: WeightReader) -> None:
+        self._last, self._follower, self._weights = last, last.follower, weights
+        self._counting = Counting(last, weights)
+        self.paths = last.scopes.keys()
         self._orders: dict[_Part, Order] = {}
         self._sources: dict[_Part, list[_Part]] = {}
         # The last one that was followed.
@@ -38,10 +38,10 @@ class Origins:
     def follow(self, need: Need) -> None:
         """Decide what gives a value the dimension that a node needs. Raises Stuck where nothing can."""
         self._need = need
-        home = self._seen.home(need.place.path, need.name)
+        home = self._last.home(need.place.path, need.name)
         if need.entry is not None:
             self._counting.count(need.place, need.name, need.axis, need.dim, need.entry)
-        elif need.digits and (need.axis < 0 or self._seen.tensor(home, need.name) is None):
+        elif need.digits and (need.axis < 0 or self._last.tensor(home, need.name) is None):
             self._counting.count_digits(need.place, need.name, need.digits)
         else:
             self._follow(need.place, need.name, need.axis, need.dim)
@@ -69,7 +69,7 @@ class Origins:
         return self._orders[asked]
 
     def _part(self, path: GraphPath, name: str, axis: int) -> _Part:
-        return self._seen.home(path, name), name, axis
+        return self._last.home(path, name), name, axis
 
     def _parts_of(self, part: _Part) -> list[_Part]:
         """Return the dimensions of which the digits of one are known. None are asked for what is no product, unless it
@@ -83,13 +83,13 @@ class Origins:
         return self._sources[part]
 
     def _found_parts(self, path: GraphPath, name: str, axis: int) -> list[_Part]:
-        dim, producer = self._seen.shape(path, name)[axis], self._seen.producer(path, name)
+        dim, producer = self._last.shape(path, name)[axis], self._last.producer(path, name)
         is_whole = is_one_factor(dim) and self._follower.wanted.before(dim) != 1
         if producer is None or is_whole or isinstance(dim, int):
             return []
         inputs = producer.node.input
         if self._regroups(producer):
-            return [self._part(path, inputs[0], at) for at in range(len(self._seen.shape(path, inputs[0])))]
+            return [self._part(path, inputs[0], at) for at in range(len(self._last.shape(path, inputs[0])))]
         made = self._made(producer, name, axis, at_old_sizes=False)
         if made is None or not made.is_same or any(source.is_element for source in made.sources):
             return []
@@ -103,20 +103,20 @@ class Origins:
         """Return the digits of a dimension, where those of its parts are known."""
         path, name, axis = part
         try:
-            shape = self._seen.shape(path, name)
+            shape = self._last.shape(path, name)
         except Stuck:
             return None
         plain = (Digit(shape[axis]),) if is_one_factor(shape[axis]) else None
         parts = self._parts_of(part)
         orders = [self._orders[each] for each in parts]
-        producer = self._seen.producer(path, name)
+        producer = self._last.producer(path, name)
         if not orders or producer is None:
             return plain
         if not self._regroups(producer):
             return orders[0] if len(set(orders)) == 1 and orders[0] is not None else plain
         digits: list[Digit] = []
         for at, (order, part) in enumerate(zip(orders, parts, strict=True)):
-            dim = self._seen.shape(*part[:2])[part[2]]
+            dim = self._last.shape(*part[:2])[part[2]]
             if order is None and self._has_items(dim):
                 # Where nothing tells, items stand outside.
                 return plain
@@ -132,20 +132,20 @@ class Origins:
 
     def _follow(self, reader: InputPlace, name: str, axis: int, dim: DimLike) -> None:
         """reader: where the value is read."""
-        home = self._seen.home(reader.path, name)
-        shape = self._seen.shape(reader.path, name)
+        home = self._last.home(reader.path, name)
+        shape = self._last.shape(reader.path, name)
         size = shape[axis]
         if isinstance(size, Dim):
             # An earlier decision changed it.
             return
-        producer = self._seen.producer(home, name)
+        producer = self._last.producer(home, name)
         if size == 1:
             if not self._has_batch(shape, dim):
                 self._expand(reader, axis, dim)
             elif producer is None or not self._moved(producer, shape, axis, dim):
                 raise Stuck(f"it has {dim} along axis {shape.index(dim)} instead")
             return
-        tensor = self._seen.tensor(home, name)
+        tensor = self._last.tensor(home, name)
         if tensor is not None:
             self._of_weights(reader, home, tensor, name, axis, dim)
             return
@@ -157,13 +157,13 @@ class Origins:
             wanted = self._follower.wanted.after(dim)
             told = f"the input {name!r} has {size} along axis {axis}; give it {wanted} there, too"
             fixing = ", or make it a constant: --fix-defaults (Python: fix_defaults)"
-            raise Stuck(told + (fixing if name in self._seen.defaults else ""))
+            raise Stuck(told + (fixing if name in self._last.defaults else ""))
         self._follow(*outer, dim)
 
     def _passed(self, path: GraphPath, name: str, axis: int) -> tuple[InputPlace, str, int] | None:
         """Return what a Loop or a Scan passes to an input of its body, with the axis there; None for other inputs."""
-        around = self._seen.scopes.get(path[:-3]) if path else None
-        names = [] if around is None else [value.name for value in self._seen.scopes[path].proto.input]
+        around = self._last.scopes.get(path[:-3]) if path else None
+        names = [] if around is None else [value.name for value in self._last.scopes[path].proto.input]
         if around is None or name not in names:
             return None
         node, position = around.nodes[path[-3]], names.index(name)
@@ -175,7 +175,7 @@ class Origins:
         scanned = position - len(node.input) + attributes["num_scan_inputs"].i if node.op_type == "Scan" else -1
         if scanned >= 0:
             axes = attributes["scan_input_axes"].ints if "scan_input_axes" in attributes else ()
-            step = axes[scanned] % len(self._seen.shape(around.path, outer)) if axes else 0
+            step = axes[scanned] % len(self._last.shape(around.path, outer)) if axes else 0
             axis += axis >= step
         return InputPlace(around.path, path[-3], position), outer, axis
 
@@ -184,7 +184,7 @@ class Origins:
         made = self._made(producer, name, axis)
         inner = None if made is None else made.size_for(dim)
         if made is None or inner is None:
-            size = self._seen.shape(producer.scope.path, name)[axis]
+            size = self._last.shape(producer.scope.path, name)[axis]
             raise Stuck(f"{producer.location} gives {name!r} the size {size} along axis {axis}")
         for position, place, is_element in made.sources:
             if is_element:
@@ -196,9 +196,9 @@ class Origins:
         """Return how a node makes a size; None if it is not made of one size."""
         node, path = producer.node, producer.scope.path
         if node.op_type == "Reshape" and plain_domain(node.domain) == self._follower.operators.domain:
-            return self._regrouped(path, node.input[0], self._seen.shape(path, name), axis)
+            return self._regrouped(path, node.input[0], self._last.shape(path, name), axis)
         given = [
-            self._seen.given(producer.place(position), each, at_old_sizes=at_old_sizes)
+            self._last.given(producer.place(position), each, at_old_sizes=at_old_sizes)
             for position, each in enumerate(node.input)
         ]
         said_by = self._follower.operators.saying.get(node.op_type)
@@ -207,8 +207,8 @@ class Origins:
 
     def _regrouped(self, path: GraphPath, data: str, shape: tuple[DimLike, ...], axis: int) -> Made | None:
         """The same for a Reshape: the size stands in the data where as many elements are before and after it."""
-        dims, out = ([dim for dim in each if isinstance(dim, int)] for each in (self._seen.shape(path, data), shape))
-        if len(dims) != len(self._seen.shape(path, data)) or len(out) != len(shape):
+        dims, out = ([dim for dim in each if isinstance(dim, int)] for each in (self._last.shape(path, data), shape))
+        if len(dims) != len(self._last.shape(path, data)) or len(out) != len(shape):
             return None
         left, right = prod(out[:axis]), prod(out[axis + 1 :])
         for place, size in enumerate(dims):
@@ -244,7 +244,7 @@ class Origins:
         self, reader: InputPlace, home: GraphPath, tensor: TensorProto, name: str, axis: int, dim: DimLike
     ) -> None:
         """Repeat weights that are the same all along the axis, or go on with what they count."""
-        size = self._seen.shape(reader.path, name)[axis]
+        size = self._last.shape(reader.path, name)[axis]
         has_size = f"the weights {name!r} have {size} along axis {axis}, and"
         try:
             found = self._weights.along(home, name, tensor, axis)
@@ -268,7 +268,7 @@ class Origins:
         # It stays square, unless the other side is needed to be something else.
         self._follower.patterns[reader] = found
         sides = self._follower.expanded.setdefault(reader, {})
-        rank = len(self._seen.shape(reader.path, name))
+        rank = len(self._last.shape(reader.path, name))
         sides[axis] = dim
         sides.setdefault(2 * rank - 3 - axis, dim)
 
@@ -316,9 +316,9 @@ class Origins:
         need = self._need
         if need is None or need.dim != dim:
             return ()
-        path, node = need.place.path, self._seen.scopes[need.place.path].nodes[need.place.node]
+        path, node = need.place.path, self._last.scopes[need.place.path].nodes[need.place.node]
         others = [name for at, name in enumerate(node.input) if at != need.place.position and name]
-        parts = [self._part(path, name, at) for name in others for at in _places(self._seen.shape(path, name), dim)]
+        parts = [self._part(path, name, at) for name in others for at in _places(self._last.shape(path, name), dim)]
         orders = [*dict.fromkeys(self._order(part) for part in parts)]
         return orders[0] or () if len(orders) == 1 else ()
 

@@ -8,8 +8,8 @@ from copy import deepcopy
 
 from splitgraph.conversion.plan import errors_of
 from splitgraph.conversion.sizes.follow import Follower, InputPlace, Need, Operators
+from splitgraph.conversion.sizes.last_walk import LastWalk, Stuck
 from splitgraph.conversion.sizes.origins import Origins
-from splitgraph.conversion.sizes.seen import Seen, Stuck
 from splitgraph.conversion.sizes.values import constant_input
 from splitgraph.conversion.sizes.wanted import Wanted
 from splitgraph.conversion.sizes.weights import WeightReader
@@ -37,7 +37,7 @@ def walk_followed(
         _repeat_for_equal_nodes(walked, follower)
         stuck: dict[Need, str] = {}
         decided, orders = deepcopy((follower.entries, follower.expanded)), dict(follower.orders)
-        origins = [Origins(Seen(root, walked.graphs, follower), weights) for root in roots(walked.scopes)]
+        origins = [Origins(LastWalk(root, walked.graphs, follower), weights) for root in roots(walked.scopes)]
         for each in origins:
             each.find_orders()
         if orders != follower.orders and 2 * number < _MOST_ROUNDS:

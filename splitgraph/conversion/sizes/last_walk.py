@@ -29,7 +29,7 @@ class Producer(LocatedNode):
         return InputPlace(self.scope.path, self.position, position)
 
 
-class Seen:
+class LastWalk:
     """One root of a model, as the last walk saw it. defaults: the inputs that have one."""
 
     def __init__(self, root: Sequence[Scope], graphs: Mapping[GraphPath, GraphDetail], follower: Follower) -> None:
