@@ -281,7 +281,10 @@ def _lost(walked: Walked, wanted: Wanted) -> dict[str, tuple[str, str]]:
             shape = types[output.name].shape if output.name in types else None
             if output.name in reached and shape is not None and None not in shape:
                 generated = [dim for dim in shape if isinstance(dim, Dim) and not symbols_of(dim) <= _known(wanted)]
-                if not generated and not any(isinstance(dim, Dim) and name in symbols_of(dim) for dim in shape):
+                if generated and name not in wanted.not_asked:
+                    # Beyond the first axis, a length is likelier than items that stand nobody knows where.
+                    found[name] = f"main/{output.name}", f"nothing says where the output {output.name!r} has {name}"
+                elif not generated and not any(isinstance(dim, Dim) and name in symbols_of(dim) for dim in shape):
                     found[name] = f"main/{output.name}", f"the output {output.name!r} has no dimension {name}"
     return found
 

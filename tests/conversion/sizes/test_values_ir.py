@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import openvino as ov
 import pytest
+from onnx import parser
 from openvino import opset13 as ops
 from openvino import opset15
 
@@ -114,3 +116,16 @@ def test_one_of_several_numbers_in_an_ir(tmp_path: Path) -> None:
     after = splitgraph.reshape(before, {"x": [2, "T", 3]}, follow=["main/places[1]=T"]).model
     data = np.random.default_rng(0).random((2, 4, 3), np.float32)
     np.testing.assert_array_equal(run(after, tmp_path, x=data, k=np.array([3, 1])), [data[0, 3], data[1, 1]])
+
+
+def test_a_length_that_a_body_says_by_a_number_is_no_batch(tmp_path: Path) -> None:
+    """Nothing is known of the result any more, so that nothing says that its items stand apart."""
+    made = parser.parse_model("""<ir_version: 8, opset_import: ["": 17]> g (float[2, 6, 4] x) => (float[2, 6, 4] y)
+        <int64 n = {3}, bool c = {1}> { y = Loop (n, c, x) <body = turn (int64 i, bool g, float[2, 6, 4] s)
+            => (bool h, float[2, 6, 4] t) <int64[2] a = {-1, 4}, int64[3] b = {-1, 6, 4}>
+            { h = Identity (g) r = Reshape (s, a) m = Tanh (r) t = Reshape (m, b) }> }""")
+    onnx.save(made, tmp_path / "m.onnx")
+    ov.save_model(ov.convert_model(tmp_path / "m.onnx"), tmp_path / "m.xml", compress_to_fp16=False)
+    before = open_model(tmp_path / "m.xml").content
+    assert {each.code for each in refused(before, {"x": [2, "T", 4]})} <= {"SG420", "SG421"}
+    assert refused(before, {"x": [2, "T", 4]})
