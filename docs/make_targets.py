@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).parent))
 
 from target_operators import operator_matrix, runtime_pages
+from target_splits import split_matrix, split_notes
 
 import splitgraph
 from splitgraph.runtimes.target import Target
-from splitgraph.runtimes.traits import FORMS, MODIFIERS, described, title
 
 PAGE = Path(__file__).with_name("targets.md")
 PAGES = Path(__file__).with_name("targets")
@@ -25,7 +25,7 @@ Generated from `splitgraph/runtimes/table/` by `docs/make_targets.py`; do not ed
 The question is about the model: does it run there, and if not, how can it be made to run? Each runtime below was given
 some 2,000 to 7,000 models of one operator each: onnx's node tests and nodes as models have them, at every version of
 every operator, with constants and inputs, with fixed and with unknown dimensions. Its results were compared with what
-the tests expect. Splits were measured more closely, in some 180 forms. Where a runtime cannot be run here, its own
+the tests expect. Splits were measured in some 180 forms more. Where a runtime cannot be run here, its own
 documents and issue threads say what it reads.
 
 ```
@@ -56,7 +56,8 @@ opset, too.
 """
 
 _LEGEND = """\
-`.` right · `r` refused · `W` silently wrong · `s` right data of another rank · `X` the process dies · empty: not known
+What `check` says of a split of `float32[2, 6, 8]` along the second axis into two parts, written in different ways. `.`
+right · `r` refused · `W` silently wrong · `X` the process dies · empty: not known
 """
 
 _OPERATORS = """\
@@ -65,19 +66,13 @@ version is read · `W` silently wrong · `X` the process dies · `-` its documen
 brackets that it is · empty: not measured. The names of the runtimes lead to their pages.
 """
 
-_TOLD = {"refuses": "refused", "wrong": "wrong", "rank": "another rank", "dies": "dies"}
-_MARKS = {"reads": ".", "refuses": "r", "wrong": "W", "rank": "s", "dies": "X"}
-
 
 def targets_page() -> str:
     """The page as Markdown."""
     known = splitgraph.targets()
-    measured = {key: target for key, target in known.items() if target.measured}
     parts = [_INTRODUCTION, "## The runtimes\n", *_runtimes(known), "## Operators\n", _OPERATORS]
-    parts += [*operator_matrix(known), "## Forms of split\n", _LEGEND]
-    parts += [*_matrix(known, FORMS), "## What is unusual about a split\n"]
-    parts += [*_matrix(known, MODIFIERS), "## Element types\n", *_matrix(known, _types(measured.values()))]
-    parts += ["## In words\n", *_notes(known), "## How this was measured\n", _HARNESS]
+    parts += [*operator_matrix(known), "## Splits\n", _LEGEND, *split_matrix(known)]
+    parts += ["## In words\n", *split_notes(known), "## How this was measured\n", _HARNESS]
     return "\n".join(parts)
 
 
@@ -102,46 +97,6 @@ def _runtimes(known: Mapping[str, Target]) -> Iterator[str]:
 
 def _sources(target: Target) -> str:
     return "not run here: " + ", ".join(f"[{number}]({url})" for number, url in enumerate(target.sources, 1))
-
-
-def _types(known: Iterable[Target]) -> list[str]:
-    """The element types of which something is known, in the order of their names."""
-    traits = {trait for target in known for trait in (*target.reads, *_alone(target))}
-    return sorted(trait for trait in traits if trait not in FORMS and trait not in MODIFIERS and "-" not in trait)
-
-
-def _alone(target: Target) -> dict[str, str]:
-    """What the target does with each trait that it does not read alone."""
-    return {next(iter(each.traits)): each.answer for each in target.failures if len(each.traits) == 1}
-
-
-def _matrix(known: Mapping[str, Target], traits: Iterable[str]) -> Iterator[str]:
-    """A table with a row for each target and a column for each trait: the columns have numbers, and a list below."""
-    traits = list(traits)
-    yield "| | " + " | ".join(str(number) for number in range(1, len(traits) + 1)) + " |"
-    yield "|---|" + "---|" * len(traits)
-    for target in known.values():
-        alone = _alone(target)
-        cells = ["." if trait in target.reads else _MARKS[alone[trait]] if trait in alone else " " for trait in traits]
-        yield f"| {target.label} | " + " | ".join(cells) + " |"
-    yield ""
-    yield "\n".join(f"{number}. {title(trait)}" for number, trait in enumerate(traits, 1))
-    yield ""
-
-
-def _notes(known: Mapping[str, Target]) -> Iterator[str]:
-    for target in known.values():
-        told = []
-        for failure in target.failures:
-            what = described(failure.traits)
-            if failure.note or len(failure.traits) > 1:
-                answer = {"refuses": "refused", "wrong": "wrong", "rank": "another rank", "dies": "dies"}[
-                    failure.answer
-                ]
-                told.append(f"{what} ({answer}){': ' + failure.note if failure.note else ''}")
-        if told:
-            yield f"- **{target.label}.** {'; '.join(dict.fromkeys(told))}."
-    yield ""
 
 
 if __name__ == "__main__":

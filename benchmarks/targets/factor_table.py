@@ -1,11 +1,12 @@
 """Writes the table of operators from measured answers: `cases.json`, and the letters of each runtime.
 
-    python benchmarks/targets/factor_table.py GENERATED KEPT OLDER
+    python benchmarks/targets/factor_table.py GENERATED KEPT OLDER FORMS [OPERATOR ...]
 
 GENERATED is the folder of `factor_cases.py`, KEPT that of `measure_factors.py`, OLDER that of `operator_cases.py`,
-whose answers are in `results/operators/`. The factors of all cases are read from their models, by the same function
-that reads them of the nodes of a model. Cases with the same factors are one case; a generated one counts before older
-ones, since it has a control.
+whose answers are in `results/operators/`, FORMS that of `forms.py`, whose answers are in `results/`. The factors of all
+cases are read from their models, by the same function that reads them of the nodes of a model. Cases with the same
+factors are one case; a generated one counts before the others, since it has a control, and forms before older ones.
+With OPERATORs, the entries of all others stay as they are. What is not in KEPT is in `results/factors/`.
 """
 
 from __future__ import annotations
@@ -20,14 +21,19 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import onnx
 from chains import chains
+from form_cases import BASES, Answers, Case, Form, answers_of_cases, is_model, read_forms, runs_by_chance
 from measure_factors import digest, read_kept
+from prose import PROSE
 
 from splitgraph.options import STRICT
 from splitgraph.runtimes.check import examine
+from splitgraph.runtimes.measured import MeasuredOperators, MeasuredTable, cases_of, shared_cases
+from splitgraph.runtimes.node_traits import NodeTraits
 
 RESULTS = Path(__file__).with_name("results")
 TABLE = Path(__file__).parents[2] / "splitgraph" / "runtimes" / "table" / "operators"
@@ -41,14 +47,15 @@ Factors = dict[str, str]
 
 @dataclass
 class Version:
-    """The cases of an operator version: their factors in the order of the table, the bases, and the names of the
-    models that each stands for.
+    """The cases of an operator version: their factors in the order of the table, the bases, and what identifies the
+    models that each stands for. forms: the positions of those that forms of split have.
     """
 
     cases: list[Factors] = field(default_factory=list)
     bases: list[int] = field(default_factory=list)
     generated: dict[str, int] = field(default_factory=dict)
     older: dict[str, int] = field(default_factory=dict)
+    forms: set[int] = field(default_factory=set)
 
     def place(self, factors: Factors) -> int:
         """The position of the case with these factors, which is added where it is missing."""
@@ -58,11 +65,16 @@ class Version:
         return self.cases.index(factors)
 
 
-def main(generated: Path, kept: Path, older: Path) -> None:
-    """Write the files of the table."""
+def main(generated: Path, kept: Path, older: Path, forms: Path, only: Sequence[str] = ()) -> None:
+    """Write the files of the table. only: the operators that are read anew; none for all."""
     versions = read_cases(generated, older)
+    read = read_forms(forms)
+    add_forms(versions, read)
     prune(versions)
-    write_lines(TABLE / "cases.json", shared(versions))
+    if only:
+        versions = {**held_versions(), **{name: each for name, each in versions.items() if _operator(name) in only}}
+    held = shared(versions)
+    write_lines(TABLE / "cases.json", held)
     olds = {
         path.name.removesuffix(".jsonl.gz"): read_older(path)
         for path in sorted((RESULTS / "operators").glob("*.jsonl.gz"))
@@ -72,20 +84,94 @@ def main(generated: Path, kept: Path, older: Path) -> None:
     digests = {digest(path): path.stem for path in generated.glob("*.onnx")}
     for key, answers in olds.items():
         old = {name: told for name, told in answers.items() if name in valid or name.startswith("imports.")}
-        file = kept / f"{key}.jsonl"
+        file, results = kept / f"{key}.jsonl", RESULTS / "factors" / f"{key}.jsonl.gz"
         new = {digests[held]: (answer, said) for held, (_, answer, said) in read_kept(file).items() if held in digests}
+        before = json.loads((TABLE / f"{key}.json").read_text())
         if new:
-            keep(RESULTS / "factors" / f"{key}.jsonl.gz", new)
-        measured = (
-            date.fromtimestamp(file.stat().st_mtime).isoformat()
-            if new
-            else json.loads((TABLE / f"{key}.json").read_text())["measured"]
-        )
+            keep(results, new)
+        measured = date.fromtimestamp(file.stat().st_mtime).isoformat() if new else before["measured"]
+        kept_before = read_older(results) if results.exists() else {}
+        factors = {without_number(name): told for name, told in new.items()} or kept_before
+        given = Given(key, factors, old, read, before if only else None)
+        letters, words = letters_of(versions, held, given)
         name, _, version = key.partition("@")
-        letters, words = answers_of(versions, new, old)
-        head = {"name": name, "version": version, "measured": measured, "cases": len(new) + len(old)}
-        (TABLE / f"{key}.json").write_text(_document(head, letters, words), encoding="utf-8")
-        print(f"{key}: {len(new)} generated, {len(old)} older cases, {(TABLE / f'{key}.json').stat().st_size} bytes")
+        cases = before["cases"] if only else len(factors) + len(old) + len(read)
+        head = {"name": name, "version": version, "measured": measured, "cases": cases}
+        (TABLE / f"{key}.json").write_text(_document(head, letters, words, PROSE[name].notes), encoding="utf-8")
+        print(f"{key}: {len(factors)} generated, {len(old)} older cases")
+
+
+class Given(NamedTuple):
+    """What was measured of a runtime: the answers to generated and to older cases, and the forms. before: its file,
+    whose other entries stay; None if all are written anew.
+    """
+
+    key: str
+    generated: Answers
+    older: Answers
+    forms: Mapping[str, Form]
+    before: Mapping[str, Any] | None
+
+
+def letters_of(
+    versions: Mapping[str, Version], cases: Mapping[str, Any], given: Given
+) -> tuple[dict[str, str], dict[str, str]]:
+    """The letters of a runtime by operator version, and its words. cases: as in the file of all cases."""
+    letters, words = answers_of(versions, given.generated, given.older)
+    if given.before is not None:
+        letters, words = {**given.before["answers"], **letters}, {**given.before["said"], **words}
+    # Other nodes of the forms, which may be in the way, are judged by their own cases.
+    of_forms = _form_answers(given, MeasuredTable("", MeasuredOperators(cases, letters, {})))
+    more, said = answers_of(versions, given.generated, given.older, of_forms)
+    return {**letters, **more}, {**words, **said}
+
+
+def _operator(label: str) -> str:
+    """The operator of a version, "Split" of "Split-13"."""
+    name, _, number = label.rpartition("-")
+    return name if number.isdigit() else label
+
+
+def held_versions() -> dict[str, Version]:
+    """The cases of the table as it is."""
+    found = {}
+    for label in shared_cases():
+        cases = cases_of(label)
+        found[label] = Version([dict(sorted(case.factors)) for case in cases], [case.base for case in cases])
+    cases_of.cache_clear()
+    shared_cases.cache_clear()
+    return found
+
+
+def _form_answers(given: Given, table: MeasuredTable) -> Mapping[Case, set[str]]:
+    """What a runtime did with the cases of forms. A form of a newer opset than the runtime reads says nothing."""
+    newest = json.loads((TABLE.parent / f"{given.key}.json").read_text())["newest_opset"]
+    read = {name: form for name, form in given.forms.items() if newest is None or form.opset <= newest}
+    answers = json.loads((RESULTS / f"{given.key}.json").read_text())["answers"]
+
+    def is_in_the_way(node: NodeTraits) -> bool:
+        return table.judge(node.operator, node.own, node.factors).verdict in ("refuses", "wrong")
+
+    return answers_of_cases(read, answers, is_in_the_way)
+
+
+def add_forms(versions: dict[str, Version], forms: Mapping[str, Form]) -> None:
+    """Add the cases of forms. The plainest ones are bases, and each other one is made from the base most like it. Of
+    models, a case is added that has a factor that no form has.
+    """
+    for name, form in sorted(forms.items(), key=lambda each: (is_model(each[0]), each[0] not in BASES, each[0])):
+        for label, kind in sorted(form.cases):
+            version = versions.setdefault(label, Version())
+            seen = {factor for place in version.forms for factor in version.cases[place].items()}
+            if is_model(name) and set(kind) <= seen:
+                continue
+            place = version.place(dict(kind))
+            version.forms.add(place)
+            if name in BASES and not label.startswith("Constant"):
+                version.bases[place] = place
+            bases = [at for at in version.forms if version.bases[at] == at]
+            if version.bases[place] < 0 and bases:
+                version.bases[place] = max(bases, key=lambda at: (len(version.cases[at].items() & set(kind)), -at))
 
 
 def read_older(path: Path) -> dict[str, tuple[str, str]]:
@@ -115,10 +201,12 @@ def read_cases(generated: Path, older: Path) -> dict[str, Version]:
                 continue
             version = versions[operator_of(path.stem)]
             place = version.place(factors)
-            version.generated[path.stem] = place
+            name = without_number(path.stem)
+            version.generated[name] = place
             family = path.stem.rpartition(".")[2]
             base = next(
-                (at for name, at in version.generated.items() if ".base." in name and name.endswith(f".{family}")), -1
+                (at for other, at in version.generated.items() if ".base." in other and other.endswith(f".{family}")),
+                -1,
             )
             # Families may share a case: a base stays a base.
             if ".base." in path.stem:
@@ -134,13 +222,15 @@ def read_cases(generated: Path, older: Path) -> dict[str, Version]:
 
 
 def factors_of_case(path: str) -> Factors | None:
-    """The factors of the node that a case is about; empty for a case that only imports a domain."""
+    """The factors of the node that a case is about; empty for a case that only imports a domain. None for no case."""
     label = operator_of(Path(path).stem)
     if label.startswith("imports."):
         return {}
     nodes = examine(onnx.load(path), STRICT).nodes
     found = [node for node in nodes if node.node.name == "subject"] or [node for node in nodes if node.label == label]
-    return dict(found[0].factors) if found and found[0].label == label else None
+    if not found or found[0].label != label or runs_by_chance(Path(path), found[0]):
+        return None
+    return dict(found[0].factors)
 
 
 def prune(versions: Mapping[str, Version]) -> None:
@@ -149,7 +239,7 @@ def prune(versions: Mapping[str, Version]) -> None:
     """
     for version in versions.values():
         seen: Counter[tuple[str, str]] = Counter()
-        wanted = set(version.generated.values())
+        wanted = set(version.generated.values()) | version.forms
         for place in dict.fromkeys(version.older.values()):
             factors = version.cases[place]
             # Two cases for each factor: one of them may fail for another reason.
@@ -165,6 +255,7 @@ def _keep_only(version: Version, wanted: Sequence[int]) -> None:
     version.bases = [places.get(version.bases[old], -1) for old in wanted]
     version.generated = {name: places[old] for name, old in version.generated.items() if old in places}
     version.older = {name: places[old] for name, old in version.older.items() if old in places}
+    version.forms = {places[old] for old in version.forms}
 
 
 # What is written ------------------------------------------------------------------------------------------------------
@@ -211,9 +302,12 @@ def _difference(first: Factors, factors: Factors) -> dict[str, str]:
 
 
 def answers_of(
-    versions: Mapping[str, Version], new: Mapping[str, tuple[str, str]], old: Mapping[str, tuple[str, str]]
+    versions: Mapping[str, Version],
+    new: Answers,
+    old: Answers,
+    of_forms: Mapping[Case, set[str]] = MappingProxyType({}),
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """The letters of a runtime by operator version, and its words of what fails first."""
+    """The letters of a runtime by operator version, and its words of what fails first. of_forms: of cases of forms."""
     letters, words = {}, {}
     for label, version in versions.items():
         answers: list[set[str]] = [set() for _ in version.cases]
@@ -221,6 +315,10 @@ def answers_of(
         has_base = any(version.bases[place] == place for name, place in version.generated.items() if name in new)
         first = next((old[name][0] for name in version.older if name in old), "")
         for names, given in ((version.generated, new), (version.older, old)):
+            if names is version.older:
+                for place in version.forms:
+                    told = of_forms.get((label, tuple(sorted(version.cases[place].items()))), ())
+                    answers[place] = answers[place] - {"?"} or {LETTERS[answer] for answer in told}
             for place, own in _grouped(names, given):
                 if answers[place]:
                     continue
@@ -244,9 +342,7 @@ def answers_of(
     return letters, words
 
 
-def _grouped(
-    names: Mapping[str, int], given: Mapping[str, tuple[str, str]]
-) -> Iterable[tuple[int, list[tuple[str, str]]]]:
+def _grouped(names: Mapping[str, int], given: Answers) -> Iterable[tuple[int, list[tuple[str, str]]]]:
     groups: dict[int, list[tuple[str, str]]] = defaultdict(list)
     for name, place in names.items():
         if name in given:
@@ -269,7 +365,9 @@ def _words(text: str) -> str:
     return plain if len(plain) <= _LONGEST else f"{plain[: _LONGEST - 1]}…"
 
 
-def _document(head: Mapping[str, Any], letters: Mapping[str, str], words: Mapping[str, str]) -> str:
+def _document(
+    head: Mapping[str, Any], letters: Mapping[str, str], words: Mapping[str, str], notes: Mapping[str, str]
+) -> str:
     start = json.dumps(head)[:-1]
     held = f'{start},\n "answers": {{\n' + ",\n".join(
         f"  {json.dumps(name)}: {json.dumps(letters[name])}" for name in sorted(letters)
@@ -278,7 +376,7 @@ def _document(head: Mapping[str, Any], letters: Mapping[str, str], words: Mappin
         held
         + '\n },\n "said": {\n'
         + ",\n".join(f"  {json.dumps(name)}: {json.dumps(words[name], ensure_ascii=False)}" for name in sorted(words))
-        + "\n }}\n"
+        + f'\n }},\n "notes": {json.dumps(dict(notes), ensure_ascii=False)}}}\n'
     )
 
 
@@ -299,4 +397,4 @@ def keep(path: Path, answers: Mapping[str, tuple[str, str]]) -> None:
 
 
 if __name__ == "__main__":
-    main(*map(Path, sys.argv[1:4]))
+    main(*map(Path, sys.argv[1:5]), only=sys.argv[5:])

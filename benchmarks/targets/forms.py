@@ -235,6 +235,8 @@ INVALID = {
     "x_op13_num_outputs": split(13, [3, 3], _number(2)),
     "x_s13_nosplit_uneven": split(13, [4, 3], shape=SEVEN),
     "x_s13_sum_short": split(13, [2, 3], source=initializer),
+    # Three chunks of 2 reach beyond 5, which the specification leaves open.
+    "x_s18_num_5into4": split(18, [2, 2, 1, 0], _number(4), shape=(2, 5, 4)),
     "x_s18_neither": split(18, [3, 3]),
     "x_s18_num_mismatch": split(18, [3, 3], _number(3)),
 }

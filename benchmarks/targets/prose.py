@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 
 class Prose(NamedTuple):
-    """The runtime's own name, how a model is run in it, and notes by trait. unnamed_dimensions: what it does with an
-    input that has a dimension with neither a size nor a name, which no form has; None where nobody tried.
+    """The runtime's own name, how a model is run in it, and notes by operator and factor. unnamed_dimensions: what it
+    does with an input that has a dimension with neither a size nor a name, which no form has; None where nobody tried.
     """
 
     title: str
@@ -19,9 +19,9 @@ class Prose(NamedTuple):
 
 
 _ONNXRUNTIME = {
-    "output-omitted": "the process dies of an output without a name",
-    "keepdims-0": "drops the axis, which the specification keeps beside a size",
-    "parts-overrun": "refuses num_outputs where chunks overrun the dimension",
+    "Split outputs.absent=yes": "the process dies of an output without a name",
+    "SplitToSequence keepdims=0 beside a size": "drops the axis, which the specification keeps beside a size",
+    "Split parts=overrun": "refuses num_outputs where chunks overrun the dimension",
 }
 
 PROSE = {
@@ -32,10 +32,10 @@ PROSE = {
         "OpenCV",
         "cv2.dnn.readNetFromONNX and forward; OpenCV 5 with its own choice of engine",
         {
-            "axis-omitted": "takes 1 for an axis that is left out",
-            "part-empty": "loses empty parts",
-            "rank-1": "gives tensors of rank 1 with rank 2",
-            "input-unnamed": "divides by zero on an input without a name",
+            "Split axis.sign=unwritten": "takes 1 for an axis that is left out",
+            "Split parts.empty=yes": "loses empty parts",
+            "Split rank=1 returned": "gives tensors of rank 1 with rank 2",
+            "Split split=unnamed": "divides by zero on an input without a name",
         },
     ),
     "tract": Prose("tract", "its Python package: onnx().load, into_model, into_runnable", unnamed_dimensions="refuses"),
@@ -43,72 +43,74 @@ PROSE = {
         "tinygrad",
         "nn.onnx.OnnxRunner",
         {
-            "split-18-uneven": "cuts 7 into 3, 2, 2 where the specification says 3, 3, 1",
-            "split-18-either": "cuts an uneven dimension as evenly as it goes, and not into chunks",
+            "Split parts=uneven": "cuts 7 into 3, 2, 2 where the specification says 3, 3, 1",
+            "Split parts=open": "cuts an uneven dimension as evenly as it goes, and not into chunks",
         },
     ),
     "mnn": Prose(
         "MNN",
         "mnnconvert, then MNN.nn.load_module_from_file",
         {
-            "split-18-uneven": "cuts 7 into 2, 2, 2 and drops the rest",
-            "split-18-either": "cuts an uneven dimension into equal parts and drops the rest",
-            "part-empty": "gives memory without values for an empty part",
-            "keepdims-0": "drops the axis, which the specification keeps beside a size",
+            "Split parts=uneven": "cuts 7 into 2, 2, 2 and drops the rest",
+            "Split parts=open": "cuts an uneven dimension into equal parts and drops the rest",
+            "Split parts.empty=yes": "gives memory without values for an empty part",
+            "SplitToSequence keepdims=0 beside a size": "drops the axis, which the specification keeps beside a size",
         },
     ),
     "tvm": Prose(
         "Apache TVM",
         "relax.frontend.onnx.from_onnx, compiled for LLVM",
-        {"uneven-size": "cuts 6 by a size of 4 into 3 and 3"},
+        {"SplitToSequence parts=smaller last": "cuts 6 by a size of 4 into 3 and 3"},
     ),
     "iree": Prose(
         "IREE",
         "iree-import-onnx and iree-compile for the CPU",
-        {"split-2-lengths": "ignores the lengths and cuts into equal parts"},
+        {"Split split=unequal": "ignores the lengths and cuts into equal parts"},
     ),
     "jaxonnxruntime": Prose(
         "jaxonnxruntime",
         "backend.run_model; lengths need not be initializers",
-        {"bounds-open": "wraps an end of INT64_MAX"},
+        {"Slice ends.open=yes": "wraps an end of INT64_MAX"},
     ),
     "onnx2torch": Prose(
         "onnx2torch",
         "convert, then run by PyTorch",
-        {"outputs-mixed": "gives back all parts where only some are outputs of the graph"},
+        {
+            f"Split outputs.{how}=yes": "gives back all parts where only some are outputs of the graph"
+            for how in ("mixed", "unused", "absent")
+        },
     ),
     "onnx2tf": Prose(
         "onnx2tf",
         "convert, then run by the interpreter of TensorFlow Lite",
-        {"split-18-either": "cuts an uneven dimension into equal parts"},
+        {"Split parts=open": "cuts an uneven dimension into equal parts"},
     ),
     "rknn": Prose(
         "RKNN Toolkit 2",
         "load_onnx and build for rk3588, run in its simulator",
         {
-            "split-18-uneven": "permutes values of parts in the middle of a graph",
-            "part-empty": "loses empty parts",
-            "int8": "the simulator dies",
-            "uint8": "the simulator dies",
+            "Split parts=uneven": "permutes values of parts in the middle of a graph",
+            "Split parts.empty=yes": "loses empty parts",
+            "Split T=int8": "the simulator dies",
+            "Split T=uint8": "the simulator dies",
         },
     ),
     "ncnn": Prose(
         "ncnn",
         "pnnx, then ncnn.Net in float32",
         {
-            "split-18-uneven": "begins with parts that are too small",
-            "split-18-either": "begins with parts that are too small where the dimension is uneven",
-            "gather-range": "takes one index of several",
-            "split-13-equal": "dies of a split without lengths",
-            "split-2-equal": "dies of a split without lengths",
+            "Split parts=uneven": "begins with parts that are too small",
+            "Split parts=open": "begins with parts that are too small where the dimension is uneven",
+            "Gather indices.count=more": "takes one index of several",
+            "Split split=absent": "dies of a split without lengths",
         },
     ),
     "aidge": Prose(
         "Aidge",
         "aidge_onnx.load_onnx, run on the CPU",
         {
-            "split-18-uneven": "begins with parts that are too small",
-            "split-18-either": "begins with parts that are too small where the dimension is uneven",
+            "Split parts=uneven": "begins with parts that are too small",
+            "Split parts=open": "begins with parts that are too small where the dimension is uneven",
         },
     ),
 }

@@ -17,21 +17,13 @@ from splitgraph.model.scopes import node_label
 from splitgraph.options import STRICT, Leeway
 from splitgraph.runtimes.measured import imports_label
 from splitgraph.runtimes.node_traits import NodeTraits, traits_of
-from splitgraph.runtimes.target import ANSWERS, FAILED_HERE, Answer, Refusal, Target
-from splitgraph.runtimes.traits import FORMS, described, title
-from splitgraph.runtimes.verdicts import Judged, Verdict
+from splitgraph.runtimes.target import Target
+from splitgraph.runtimes.verdicts import Factor, Judged, Verdict
 
 if TYPE_CHECKING:
     from splitgraph.formats.openvino_ir import OpenVINOModel
     from splitgraph.runtimes.runners.result import RuntimeRun
 
-_CODES: dict[Answer, str] = {"refuses": "SG701", "wrong": "SG702", "rank": "SG702", "dies": "SG703"}
-_VERBS: dict[Answer, str] = {
-    "refuses": "refuses",
-    "wrong": "silently computes wrong results of",
-    "rank": "gives results of another rank for",
-    "dies": "dies of",
-}
 # What a run finds out.
 NOT_KNOWN = frozenset({"SG705", "SG707", "SG708"})
 # So many things that were not measured are named in one finding.
@@ -235,54 +227,45 @@ def found_in_run(ran: RuntimeRun) -> Diagnostic:
     return diagnostic(code, ran.told, first.location, help="", node=label, operator=first.operator)
 
 
-def judge_node(node: NodeTraits, target: Target) -> tuple[Judged, Refusal | None]:
-    """Return what is known of a node, and the traits of a split that are to blame, if they are."""
+def judge_node(node: NodeTraits, target: Target) -> Judged:
+    """Return what is known of a node."""
     if node.fault:
-        return Judged("refuses", node.fault), None
+        return Judged("refuses", node.fault)
     if node.is_layer:
-        return target.layers.judge(node.label, node.own), None
-    failures = target.failures_of(node.traits)
-    if failures:
-        failure = max(failures, key=lambda refusal: ANSWERS.index(refusal.answer))
-        verdict: Verdict = "wrong" if failure.answer in ("wrong", "rank") else "refuses"
-        return Judged(verdict, _blamed(node, failure), failure.answer == "dies"), failure
-    unknown = target.unknown(node.traits)
-    if node.detail is None and "local-function" not in node.traits:
-        judged = target.judge(node.label, node.own, node.factors)
-        if judged.verdict != "reads" or not unknown:
-            return judged, None
-    if unknown:
-        return Judged("unmeasured", f"{node.label} was not measured with {' and '.join(map(title, unknown))}"), None
-    return Judged("reads", f"this form of {node.label} is read"), None
+        return target.layers.judge(node.label, node.own)
+    return target.judge(node.operator, node.own, node.factors)
+
+
+def blamed(node: NodeTraits, target: Target) -> tuple[Factor, ...]:
+    """Return the factors of a node because of which a target does not read it."""
+    judged = judge_node(node, target)
+    return judged.factors if judged.verdict in ("refuses", "wrong") else ()
 
 
 def failing(target: Target, node: NodeTraits) -> Target:
     """Return a target that reads no node of this kind, because one failed when it was run."""
-    if node.traits:
-        # A form of a split: other forms have other traits.
-        return replace(target, failures=(*target.failures, Refusal(frozenset(node.traits), "refuses", FAILED_HERE)))
-    return replace(target, failed_here=target.failed_here | {(node.label, node.own)})
+    return replace(target, failed_here=target.failed_here | {(node.operator, node.own)})
 
 
 def is_not_read(node: NodeTraits, target: Target) -> bool:
-    """Return True for a node that a conversion has to write in another way: the target does not read it, or it is a
-    split whose parts go beyond the dimension and is not known to be read.
+    """Return True for a node that a conversion has to write in another way: the target does not read it; or its parts
+    go beyond the dimension, which the specification leaves open, and it is not known that the target reads it.
     """
-    return target.gets_another_form(node.traits) or judge_node(node, target)[0].verdict in ("refuses", "wrong")
+    verdict = judge_node(node, target).verdict
+    return verdict in ("refuses", "wrong") or (verdict != "reads" and ("parts", "beyond") in node.factors)
 
 
 class _Judged(NamedTuple):
-    """The nodes of a kind, their positions, and what is known of them. failure: of a split that is not read."""
+    """The nodes of a kind, their positions, and what is known of them."""
 
     nodes: Sequence[NodeTraits]
     positions: Sequence[int]
     result: Judged
-    failure: Refusal | None
 
 
 def _judged_kind(examined: Examined, positions: Sequence[int], target: Target) -> _Judged:
     nodes = [examined.nodes[position] for position in positions]
-    return _Judged(nodes, positions, *judge_node(nodes[0], target))
+    return _Judged(nodes, positions, judge_node(nodes[0], target))
 
 
 # A finding, with what sorts findings: those about nodes that are not read come first, and then graph order counts.
@@ -290,40 +273,42 @@ _Placed = tuple[tuple[int, int], Diagnostic]
 
 
 def _not_read(judged: Iterable[_Judged], target: Target) -> Iterator[_Placed]:
-    """Yield the findings about nodes that are not read, or not known to be: one for each split, one for all nodes with
-    an operator or a function, because what mends one of them mends all.
+    """Yield the findings about nodes that are not read, or not in every case: one for each split, one for all other
+    nodes of an operator and of one reason, because what mends one of them mends all.
     """
     groups: dict[object, list[_Judged]] = {}
     for kind in judged:
         if kind.result.verdict in ("reads", "unmeasured"):
             continue
-        failure = kind.failure
-        if failure is not None and "local-function" not in failure.traits:
-            for node, position in zip(kind.nodes, kind.positions, strict=True):
-                text = f"{target.label} {_VERBS[failure.answer]} {kind.result.why}"
-                yield (0, position), _about(node, _CODES[failure.answer], text)
+        if kind.nodes[0].detail is None:
+            groups.setdefault((kind.nodes[0].operator, kind.result), []).append(kind)
             continue
-        groups.setdefault(failure or (kind.nodes[0].label, kind.result), []).append(kind)
+        for node, position in zip(kind.nodes, kind.positions, strict=True):
+            yield (0, position), _about_kind(_Judged([node], [position], kind.result), 1, target)
     for group in groups.values():
         kind = group[0]
         yield (0, kind.positions[0]), _about_kind(kind, sum(len(each.nodes) for each in group), target)
 
 
 def _about_kind(kind: _Judged, number: int, target: Target) -> Diagnostic:
-    """Return the finding about all nodes with an operator, or a function, that is not read."""
-    node, result, failure = kind.nodes[0], kind.result, kind.failure
-    if failure is not None:
-        text = f"{target.label} {_VERBS[failure.answer]} {result.why}"
-        return _about(node, _CODES[failure.answer], text)
+    """Return the finding about nodes of an operator, all for one reason. number: how many."""
+    node, result = kind.nodes[0], kind.result
     others = f" ({_nodes(number)})" if number > 1 else ""
     if result.verdict == "some":
-        text = f"{target.label} does not read every {node.label}{others}: {result.why}"
+        text = f"{target.label} does not read every {node.operator}{others}: {result.why}"
         return _about(node, "SG707", text, severity="warning")
-    answer: Answer = "wrong" if result.verdict == "wrong" else "dies" if result.dies else "refuses"
+    code, verb = _told(result)
     # The reason of a measured operator begins with its name.
-    said = result.why.removeprefix(node.label)
-    subject = f"{node.label}{said}{others}" if said != result.why else f"{node.label}{others}: {result.why}"
-    return _about(node, _CODES[answer], f"{target.label} {_VERBS[answer]} {subject}")
+    said = result.why.removeprefix(node.operator)
+    subject = f"{node.operator}{said}{others}" if said != result.why else f"{node.operator}{others}: {result.why}"
+    return _about(node, code, f"{target.label} {verb} {subject}")
+
+
+def _told(result: Judged) -> tuple[str, str]:
+    """Return the code of what is not read, and the verb of its message."""
+    if result.verdict == "wrong":
+        return "SG702", "silently computes wrong results of"
+    return ("SG703", "dies of") if result.dies else ("SG701", "refuses")
 
 
 def _about(node: NodeTraits, code: str, message: str, *, severity: Severity = "error", help: str = "") -> Diagnostic:
@@ -356,16 +341,20 @@ def _against_schema(examined: Examined, target: Target) -> Iterator[Diagnostic]:
 
 def _empty_at_run_time(examined: Examined, target: Target) -> Iterator[Diagnostic]:
     """Return one note for all parts whose length is known only at run time, if the target does not read empty parts."""
-    failure = next((refusal for refusal in target.failures if refusal.traits == {"part-empty"}), None)
-    open_lengths = [
-        node
-        for node in examined.nodes
-        if node.detail is not None and not all(isinstance(length, int) for length in node.detail.lengths)
-    ]
-    if failure is not None and open_lengths:
-        text = f"{target.label} {_VERBS[failure.answer]} parts that are empty at run time"
-        advice = "Run the model with dimensions that leave no part empty."
-        yield _about(open_lengths[0], _CODES[failure.answer], text, severity="info", help=advice)
+    for node in examined.nodes:
+        lengths = () if node.detail is None else node.detail.lengths
+        if node.is_layer or all(isinstance(length, int) for length in lengths):
+            continue
+        if judge_node(node, target).verdict in ("refuses", "wrong"):
+            continue
+        empty = replace(node, factors=tuple(sorted((*node.factors, ("parts.empty", "yes")))))
+        result = judge_node(empty, target)
+        if result.verdict in ("refuses", "wrong"):
+            code, verb = _told(result)
+            text = f"{target.label} {verb} {result.why}, which may be so at run time"
+            advice = "Run the model with dimensions that leave no part empty."
+            yield _about(node, code, text, severity="info", help=advice)
+            return
 
 
 def _standing_for(target: Target) -> Iterator[Diagnostic]:
@@ -401,14 +390,6 @@ def unnamed_dimensions(model: ModelProto) -> Iterator[tuple[ValueInfoProto, Tens
         for dim in value.type.tensor_type.shape.dim:
             if not dim.dim_param and not dim.HasField("dim_value"):
                 yield value, dim
-
-
-def _blamed(node: NodeTraits, failure: Refusal) -> str:
-    """Return what of a split is not read, and what the runtime does with it."""
-    subject = described(failure.traits)
-    if len(failure.traits) == 1 and subject != node.label and not failure.traits & FORMS.keys():
-        subject = f"{node.label} with {subject}"
-    return f"{subject}: {failure.note}" if failure.note else subject
 
 
 def _unmeasured(judged: Iterable[_Judged], target: Target) -> Iterator[_Placed]:

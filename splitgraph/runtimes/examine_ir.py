@@ -23,7 +23,6 @@ from splitgraph.options import STRICT, Leeway
 from splitgraph.runtimes.check import Examined
 from splitgraph.runtimes.node_traits import NodeTraits
 from splitgraph.runtimes.operator_traits import operator_traits
-from splitgraph.runtimes.traits import part_traits
 
 if TYPE_CHECKING:
     from splitgraph.formats.openvino_ir import Layer, OpenVINOModel
@@ -33,8 +32,6 @@ _VARIADIC = frozenset({"Concat", "Einsum"})
 # Attributes that are names, or that have another text in every model.
 _NAMES = frozenset({"variable_id", "equation"})
 _WORD = re.compile(r"[A-Za-z]\w*")
-# What a part of a split can be, in the words of messages.
-_PARTS = {"part-empty": "a part of length 0", "part-single": "only one part"}
 # A layer of these types gives other results in every run, whatever it reads.
 _NOT_BEFORE_THE_RUN = re.compile("Random|Multinomial|ReadValue")
 
@@ -74,7 +71,6 @@ def _layers(mirrored: Mirror, walked: Walked) -> Iterator[NodeTraits]:
                 index,
                 node,
                 layer.label,
-                frozenset(),
                 frozenset(traits),
                 is_layer=True,
                 fault=fault_of_layer(layer.type, layer.version) or "",
@@ -123,8 +119,11 @@ def _of_layer(node: NodeProto, layer: Layer, detail: GraphDetail, known: Collect
 def _of_split(node: NodeProto, detail: SplitDetail | None, known: Collection[str]) -> set[str]:
     if detail is None or detail.split is None:
         return set()
-    parts = part_traits(detail.split, node.output, frozenset())
-    traits = {words for trait, words in _PARTS.items() if trait in parts}
+    lengths, traits = detail.split.lengths or (), set[str]()
+    if len(lengths) == 1:
+        traits.add("only one part")
+    if 0 in lengths and detail.split.total != 0 and len(lengths) == len(node.output):
+        traits.add("a part of length 0")
     if detail.rest_possible and len(node.input) > 2 and node.input[2] in known:
         traits.add("a length of -1")
     return traits

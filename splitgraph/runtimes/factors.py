@@ -12,19 +12,23 @@ whose value follows from another one, or is not known, is left out.
 | a later output | `absent`, `unused`, `used` |
 | `rank`, `data` | of the first input; `const`, `sizes` or `data` |
 | `along`, `before`, `behind` | the dimensions that the node reads, and those around them: `fixed` or `open` |
+
+`factors_of_splits.py` lists those of splits.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from splitgraph.inference.walk_results import SplitDetail
 from splitgraph.model.attributes import HOLDING_GRAPHS
 from splitgraph.model.onnx_proto import AttributeProto, NodeProto
 from splitgraph.model.schemas import Formal, FormalAttribute, OperatorVersion
 from splitgraph.model.value_type import DTYPE_NUMBERS, UNKNOWN, ValueType
 from splitgraph.runtimes.factors_of_bodies import factors_of_bodies
 from splitgraph.runtimes.factors_of_lists import factors_of_lists
-from splitgraph.runtimes.seen_values import Seen, listed, place
+from splitgraph.runtimes.factors_of_splits import factors_of_split
+from splitgraph.runtimes.seen_values import BEFORE_THE_RUN, Seen, listed, place
 
 _DTYPES = {number: name for name, number in DTYPE_NUMBERS.items()}
 # Integers that name an element type.
@@ -40,8 +44,10 @@ _USES = frozenset({"Gather", "Slice", "Cast"})
 Factors = dict[str, str]
 
 
-def factors(node: NodeProto, version: OperatorVersion | None, seen: Seen) -> Factors:
-    """Return the factors of a node. version: None for an operator without a schema, of which less can be said."""
+def factors(node: NodeProto, version: OperatorVersion | None, seen: Seen, split: SplitDetail | None = None) -> Factors:
+    """Return the factors of a node. version: None for an operator without a schema, of which less can be said. split:
+    what is known of a split, None for another node.
+    """
     found: Factors = {}
     data = seen.type_of(node.input[0]) if node.input and node.input[0] else UNKNOWN
     found.update(_of_attributes(node, version, data))
@@ -56,6 +62,10 @@ def factors(node: NodeProto, version: OperatorVersion | None, seen: Seen) -> Fac
     elif node.input:
         found.update(_of_data(node, data, seen))
         found.update(factors_of_lists(node, data, seen))
+    for key, value in factors_of_split(node, split, seen) if split is not None else ():
+        found.pop(key, None)
+        if value is not None:
+            found[key] = value
     return found
 
 
@@ -146,7 +156,7 @@ def _of_inputs(node: NodeProto, version: OperatorVersion | None, seen: Seen) -> 
         if formal is variadic:
             rest = [name for name in node.input[position:] if name]
             yield f"{formal.name}.count", "one" if len(rest) == 1 else "two" if len(rest) == 2 else "more"
-            for kind in {_given(name, True, seen) for name in rest}:
+            for kind in {_given_among(name, seen) for name in rest}:
                 yield f"{formal.name}.{kind}", "yes"
         elif position:
             name = node.input[position] if position < len(node.input) else ""
@@ -162,6 +172,12 @@ def _given(name: str, is_data: bool, seen: Seen) -> str:
         return "empty"
     how = seen.how(name)
     return "data" if is_data and how in ("computed", "input") else how
+
+
+def _given_among(name: str, seen: Seen) -> str:
+    """Return how one of any number of inputs is given. An empty result is a factor of the node that gives it."""
+    how = _given(name, True, seen)
+    return "data" if how == "empty" and seen.how(name) not in BEFORE_THE_RUN else how
 
 
 def _of_outputs(node: NodeProto, version: OperatorVersion | None, seen: Seen) -> Iterator[tuple[str, str]]:

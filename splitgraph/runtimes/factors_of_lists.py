@@ -26,6 +26,8 @@ _WITH_AXES = frozenset(
     {"Squeeze", "Unsqueeze", "ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2"}
     | {"ReduceLogSum", "ReduceLogSumExp", "ReduceSumSquare", "MeanVarianceNormalization", "Slice", "Pad"}
 )
+# Their other input is a list of lengths or a number.
+_OF_LENGTHS = frozenset({"Split", "SplitToSequence"})
 # Their inputs say what they say by their values, and are broadcast by no rule of NumPy.
 _ELEMENTWISE = frozenset(
     {"Add", "Sub", "Mul", "Div", "Pow", "Mod", "And", "Or", "Xor", "Equal", "Greater", "GreaterOrEqual", "Less"}
@@ -119,7 +121,7 @@ def _named_axes(node: NodeProto, data: ValueType, seen: Seen) -> set[int] | None
     held = attribute(node, "axis")
     if held is not None and rank:
         return {held.i % rank}
-    return {0} if kind in ("Gather", "Concat", "Split") and rank else None
+    return {0} if kind in ("Gather", "Concat", "Split", "SplitToSequence") and rank else None
 
 
 def _of_dims(node: NodeProto, data: ValueType, seen: Seen) -> Found:
@@ -138,7 +140,7 @@ def _of_dims(node: NodeProto, data: ValueType, seen: Seen) -> Found:
                 yield "channels", _open(data.shape[1:2])
             yield "behind", _open(data.shape[last + 1 :])
     others = [seen.type_of(name).shape for name in node.input[1:] if name and seen.how(name) not in BEFORE_THE_RUN]
-    if others:
+    if others and node.op_type not in _OF_LENGTHS:
         yield "others", "open" if any(shape is None or _open(shape) == "open" for shape in others) else "fixed"
 
 
@@ -183,10 +185,22 @@ def _of_slice(node: NodeProto, data: ValueType, seen: Seen) -> Found:
         yield f"ends.{'open' if end >= OPEN_END else _sign(end)}", "yes"
     for step in steps or ():
         yield f"steps.{'1' if step == 1 else 'more' if step > 1 else 'negative'}", "yes"
+    made = seen.type_of(node.output[0]) if node.output else UNKNOWN
+    if 0 in (made.shape or ()) and 0 not in (data.shape or ()):
+        yield "parts.empty", "yes"
+    if made.rank == 1 and "" in seen.readers(node.output[0]):
+        # To an output of rank 1, some runtimes give another rank.
+        yield "rank", "1 returned"
 
 
 def _sign(number: int) -> str:
     return "negative" if number < 0 else "positive" if number else "zero"
+
+
+def _of_sequence_at(node: NodeProto, data: ValueType, seen: Seen) -> Found:
+    position = _contents(node, 1, seen)
+    if position is not None and position.integers:
+        yield "position.sign", "negative" if position.integers[0] < 0 else "positive"
 
 
 def _of_reshape(node: NodeProto, data: ValueType, seen: Seen) -> Found:
@@ -285,6 +299,8 @@ def _of_numbers(position: int) -> Callable[[NodeProto, ValueType, Seen], Found]:
 
 _READERS: Mapping[str, Callable[[NodeProto, ValueType, Seen], Found]] = {
     "Slice": _of_slice,
+    "SplitToSequence": _of_numbers(1),
+    "SequenceAt": _of_sequence_at,
     "Reshape": _of_reshape,
     "Gather": _of_gather,
     "GatherND": _of_numbers(1),

@@ -2,8 +2,8 @@
 
 An entry of `cases.json` holds the first case of an operator version as its factors, and the others as what differs from
 it: a new value, "" for a key that is left out, and the position of the base that the case was made from. `like` names
-other versions of the same meaning. A runtime's file has a text with one letter for each case (`verdicts.py`), and its
-own words where a base fails.
+other versions of the same meaning. A runtime's file has a text with one letter for each case (`verdicts.py`), its own
+words where a base fails, and notes on factors that it does not read: "Split parts=uneven".
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
+from types import MappingProxyType
 from typing import Any
 
 from splitgraph.model.value_type import DTYPE_NUMBERS
 from splitgraph.runtimes.node_traits import Kind
-from splitgraph.runtimes.verdicts import FactorCase, Judged, MeasuredOperator
+from splitgraph.runtimes.verdicts import Factor, FactorCase, Judged, MeasuredOperator
 
 FOLDER = files("splitgraph.runtimes").joinpath("table").joinpath("operators")
 
@@ -25,15 +26,22 @@ FOLDER = files("splitgraph.runtimes").joinpath("table").joinpath("operators")
 class MeasuredOperators(Mapping[str, MeasuredOperator]):
     """The operator versions that a runtime was measured with. Each is read when it is asked for."""
 
-    def __init__(self, shared: Mapping[str, Any], letters: Mapping[str, str], said: Mapping[str, str]) -> None:
-        self._shared, self._letters, self._said = shared, letters, said
+    def __init__(
+        self,
+        shared: Mapping[str, Any],
+        letters: Mapping[str, str],
+        said: Mapping[str, str],
+        notes: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        self._shared, self._letters, self._said, self._notes = shared, letters, said, notes
         self._read: dict[str, MeasuredOperator] = {}
 
     def __getitem__(self, label: str) -> MeasuredOperator:
         if label not in self._read:
             letters = self._letters[label]
             others = [other for other in self._shared[label].get("like", ()) if other in self._letters]
-            made = self._read[label] = MeasuredOperator(label, cases_of(label), letters, self._said.get(label, ""))
+            said, notes = self._said.get(label, ""), notes_on(label, self._notes)
+            made = self._read[label] = MeasuredOperator(label, cases_of(label), letters, said, notes)
             # The others have this one among theirs.
             object.__setattr__(made, "alike", tuple(self[other] for other in others))
         return self._read[label]
@@ -101,7 +109,16 @@ def imports_label(domain: str, version: int) -> str:
 
 def measured_table(held: Mapping[str, Any]) -> MeasuredTable:
     """Return the table that the file of a runtime describes."""
-    return MeasuredTable(held["measured"], MeasuredOperators(shared_cases(), held["answers"], held["said"]))
+    operators = MeasuredOperators(shared_cases(), held["answers"], held["said"], held["notes"])
+    return MeasuredTable(held["measured"], operators)
+
+
+def notes_on(label: str, notes: Mapping[str, str]) -> dict[Factor, str]:
+    """Return the notes on the factors of an operator version, by factor."""
+    operator = label.rpartition("-")[0] or label
+    told = ((note.partition(" "), text) for note, text in notes.items())
+    factors = ((factor.partition("="), text) for (name, _, factor), text in told if name == operator)
+    return {(key, value): text for (key, _, value), text in factors}
 
 
 @cache

@@ -19,7 +19,6 @@ from splitgraph.model.scopes import (
     called_function,
     function_key,
     node_label,
-    plain_domain,
     roots,
     sorted_order,
 )
@@ -27,13 +26,10 @@ from splitgraph.model.value_type import UNKNOWN, Contents, ValueType
 from splitgraph.model.values import tensor_contents
 from splitgraph.runtimes.factors import Factors, factors
 from splitgraph.runtimes.operator_traits import operator_traits
-from splitgraph.runtimes.seen_values import How
-from splitgraph.runtimes.traits import Given, data_traits, part_traits, split_form
-from splitgraph.splits.slices import OPEN_END
+from splitgraph.runtimes.seen_values import BEFORE_THE_RUN, How, Seen
 
-_WORST: Sequence[Given] = ("", "attribute", "constant", "folded", "fixed", "computed", "input")
-
-
+# The name under which tables hold calls of local functions.
+FUNCTION = "calls of local functions"
 # The factors of a node: keys with their values, sorted. Nodes of one operator with the same ones are judged alike.
 Kind = tuple[tuple[str, str], ...]
 
@@ -42,21 +38,22 @@ Kind = tuple[tuple[str, str], ...]
 class NodeTraits:
     """A node, where it is, and its traits.
 
-    label: operator and version, "Relu-14", with the domain before it if it is not ai.onnx. traits: of a split, of a
-    call, and of other nodes with something unusual that splits have. own: the traits of its operator, as
-    `operator_traits`. factors: as `splitgraph.runtimes.factors` reads them, sorted by key. detail: of a split, None for
-    other nodes. is_layer: it is a layer of an OpenVINO IR. fault: why no release of OpenVINO has such a layer, "" for
-    all others.
+    label: operator and version, "Relu-14", with the domain before it if it is not ai.onnx. own: the traits of its
+    operator, as `operator_traits`. factors: as `splitgraph.runtimes.factors` reads them, sorted by key. detail: of a
+    split, None for other nodes. is_call: it calls a local function. seen: what is known of the values of its graph,
+    None for a layer. is_layer: it is a layer of an OpenVINO IR. fault: why no release of OpenVINO has such a layer, ""
+    for all others.
     """
 
     scope: Scope
     index: int
     node: NodeProto
     label: str
-    traits: frozenset[str]
     own: frozenset[str] = frozenset()
     factors: Kind = ()
     detail: SplitDetail | None = None
+    is_call: bool = False
+    seen: Seen | None = field(default=None, repr=False, compare=False)
     is_layer: bool = False
     fault: str = ""
 
@@ -68,46 +65,51 @@ class NodeTraits:
     @property
     def kind(self) -> object:
         """What a node has in common with all that targets judge as they judge it."""
-        return self.label, self.traits, self.factors, self.own, self.detail is None, self.fault
+        return self.operator, self.factors, self.own, self.detail is None, self.fault
+
+    @property
+    def operator(self) -> str:
+        """What tables call the operator: its label, or the name of all calls of local functions."""
+        return FUNCTION if self.is_call else self.label
+
+    @property
+    def takes_part(self) -> bool:
+        """Return True for a Slice, or a Gather with indices that are known before the run, of data: a Split may give
+        the same.
+        """
+        known = dict(self.factors)
+        is_read = self.node.op_type == "Slice" or known.get("indices") in BEFORE_THE_RUN
+        return is_read and self.node.op_type in ("Slice", "Gather") and known.get("data") == "data"
+
+    @property
+    def gets_other_forms(self) -> bool:
+        """Return True for a node that a conversion writes in another form if it has to, at any opset."""
+        return self.detail is not None or self.is_call or self.takes_part or self.node.op_type == "SequenceAt"
 
 
 def traits_of(model: ModelProto, walked: Walked) -> Iterator[NodeTraits]:
     """Return the traits of every node of a model, in graph order; bodies of functions are looked at as written."""
     functions = {function_key(function) for function in model.functions}
     for root in roots(walked.scopes):
-        producers, (read, joined), (inputs, defaults) = Producers(root), _read_values(root), _inputs(root)
+        producers, (inputs, defaults) = Producers(root), _inputs(root)
         origins, readers = _Origins(root, inputs, defaults), _readers(root)
         for scope in root:
             detail = walked.graphs.get(scope.path) or GraphDetail()
-            seen, outputs = producers.seen_from(scope), _outputs(scope)
             versions, visits = dict[tuple[str, str], tuple[OperatorVersion | None, str]](), walked.visits(scope)
-            reader = _TraitReader(
-                scope, detail, walked.graphs, seen, read, joined, inputs, defaults, outputs, origins, readers
-            )
+            seen = producers.seen_from(scope)
+            reader = _TraitReader(scope, detail, walked.graphs, seen, inputs, defaults, origins, readers)
             for index, node in enumerate(scope.nodes):
-                traits = reader.traits(index, node)
-                if functions and called_function(node) in functions:
-                    traits = {*traits, "local-function"}
+                is_call = bool(functions) and called_function(node) in functions
                 operator = (node.domain, node.op_type)
                 if operator not in versions:
                     version = version_of(node, scope.imports)
                     versions[operator] = version, operator_label(node, version)
                 version, label = versions[operator]
                 own, kind = reader.own_traits(index, node, version, visits[index])
-                yield NodeTraits(scope, index, node, label, frozenset(traits), own, kind, detail.splits.get(index))
-
-
-def _read_values(root: Sequence[Scope]) -> tuple[set[str], set[str]]:
-    """Return the names of all values of a root that a node reads or that are outputs; and of those that only Concat
-    reads.
-    """
-    read: set[str] = set()
-    joined: set[str] = set()
-    for scope in root:
-        read |= _outputs(scope)
-        for node in scope.nodes:
-            (joined if node.op_type == "Concat" else read).update(node.input)
-    return read | joined, joined - read
+                split = detail.splits.get(index)
+                if is_call:
+                    kind = (("function", "other" if split is None else "VariadicSplit"),)
+                yield NodeTraits(scope, index, node, label, own, kind, split, is_call, reader)
 
 
 def _readers(root: Sequence[Scope]) -> Mapping[str, Collection[str]]:
@@ -212,41 +214,21 @@ def _joined(node: NodeProto, read: Sequence[_Origin]) -> _Origin:
 
 @dataclass(slots=True)
 class _TraitReader:
-    """Reads the traits of the nodes of one graph. graphs: what is known of all graphs. read, joined: as `_read_values`.
-    inputs, defaults: as `_inputs`. origins: of the values of the root.
+    """Reads the traits of the nodes of one graph. graphs: what is known of all graphs. inputs, defaults: as `_inputs`.
+    origins: of the values of the root. all_readers: as `_readers`.
     """
 
     scope: Scope
     detail: GraphDetail
     graphs: Mapping[GraphPath, GraphDetail]
     producers: Producers
-    read: set[str]
-    joined: set[str]
     inputs: Collection[str]
     defaults: Collection[str]
-    outputs: Collection[str]
     origins: _Origins
     all_readers: Mapping[str, Collection[str]]
     _own: dict[Hashable, tuple[frozenset[str], Kind]] = field(default_factory=dict)
     _known: dict[str, bool] = field(default_factory=dict)
     _how: dict[str, How] = field(default_factory=dict)
-
-    def traits(self, index: int, node: NodeProto) -> set[str]:
-        """Return the traits of a node; empty for one that has nothing to do with splits."""
-        split = self.detail.splits.get(index)
-        if split is not None:
-            return self._of_split(node, split)
-        if plain_domain(node.domain) or index in self.detail.unread:
-            return set()
-        if node.op_type in ("Identity", "Concat") and any(map(self._is_empty, node.input)):
-            return {"constant-empty"}
-        if node.op_type == "SequenceAt" and self.detail.positions.get(index, 0) < 0:
-            return {"position-negative"}
-        if node.op_type == "Slice" and not self._is_known(node.input[:1]):
-            return self._of_slice(node)
-        if node.op_type == "Gather" and not self._is_known(node.input[:1]):
-            return self._of_gather(node)
-        return set()
 
     def own_traits(
         self, index: int, node: NodeProto, version: OperatorVersion | None, visit: Visit | None
@@ -254,7 +236,8 @@ class _TraitReader:
         """Return the traits of the operator of a node, and its factors. visit: nodes of one visit have equal ones, if
         their inputs are given in the same way, and their outputs are read by the same operators.
         """
-        if index in self.detail.unread:
+        split = self.detail.splits.get(index)
+        if index in self.detail.unread or (split is not None and split.errors):
             return frozenset(), ()
         key = None
         if visit is not None:
@@ -263,7 +246,7 @@ class _TraitReader:
             if key in self._own:
                 return self._own[key]
         own = operator_traits(node, version, self.type_of, self._is_before_the_run, self._is_of_shapes)
-        read: Factors = factors(node, version, self)
+        read: Factors = factors(node, version, self, split)
         result = own, tuple(sorted(read.items()))
         if key is not None:
             self._own[key] = result
@@ -341,125 +324,3 @@ class _TraitReader:
             return True
         node = self.producers.node(name)
         return node is not None and node.op_type == "Constant"
-
-    def _of_split(self, node: NodeProto, detail: SplitDetail) -> set[str]:
-        variant, split = detail.variant, detail.split
-        if variant.op_type == "StringSplit":
-            return {"string-split"}
-        if split is None:
-            return set()
-        traits = data_traits(detail.data, split.axis) | part_traits(split, node.output, self.joined)
-        traits |= self._of_axis(node)
-        if "" in node.input:
-            traits.add("input-unnamed")
-        if variant.op_type == "VariadicSplit":
-            return {*traits, "variadic-split"}
-        given = node.input[1] if len(node.input) > 1 else ""
-        if given:
-            traits |= self._of_lengths(given)
-            if detail.lengths_dtype == "int32":
-                traits.add("lengths-int32")
-        if variant.op_type == "SplitToSequence":
-            return traits | self._of_sequence(node, detail, given)
-        if any(name and name not in self.read for name in node.output):
-            traits.add("output-unread")
-        if len({name in self.outputs for name in node.output}) == 2:
-            traits.add("outputs-mixed")
-        kind: Given = self._given(given)
-        if any(attribute.name == "split" for attribute in node.attribute):
-            kind = "attribute"
-        return {*traits, split_form(variant.since_version, kind, split, detail.divisible)}
-
-    def _of_sequence(self, node: NodeProto, detail: SplitDetail, given: str) -> set[str]:
-        traits, split = set[str](), detail.split
-        if any(attribute.name == "keepdims" and attribute.i == 0 for attribute in node.attribute):
-            traits.add("keepdims-0")
-        if not given:
-            return {*traits, "sequence-each"}
-        if split is None or split.form != "size":
-            return {*traits, "sequence-lengths"}
-        known = isinstance(split.total, int) and isinstance(split.size, int) and split.size > 0
-        if not known or int(split.total or 0) % int(split.size or 1):
-            traits.add("uneven-size")
-        return {*traits, "sequence-size"}
-
-    def _of_axis(self, node: NodeProto) -> set[str]:
-        axis = next((attribute for attribute in node.attribute if attribute.name == "axis"), None)
-        if axis is None:
-            return {"axis-omitted"}
-        return {"axis-negative"} if axis.i < 0 else set()
-
-    def _of_slice(self, node: NodeProto) -> set[str]:
-        data = self.detail.types.get(node.input[0] if node.input else "", UNKNOWN)
-        if len(node.input) == 1:
-            bounds = {attribute.name: list(attribute.ints) for attribute in node.attribute}
-            return {"slice-attributes", *data_traits(data, _only(bounds.get("axes")))}
-        given = [self._given(name) for name in node.input[1:] if name]
-        worst = max(given, key=_WORST.index, default="constant")
-        kind = f"slice-{worst}"
-        known = [self._contents(name) for name in node.input[1:]]
-        integers = [None if contents is None else contents.integers for contents in known]
-        starts, ends, axes, steps = (*integers, None, None, None)[:4]
-        traits = {kind, *data_traits(data, _only(axes))}
-        if self.detail.types.get(node.input[1], UNKNOWN).dtype == "int32":
-            traits.add("bounds-int32")
-        if axes is not None and min(axes, default=0) < 0:
-            traits.add("axis-negative")
-        if steps is not None:
-            traits.add("bounds-steps")
-        if any(end >= OPEN_END for end in ends or ()):
-            traits.add("bounds-open")
-        if any(bound < 0 for bound in (*(starts or ()), *(ends or ()))):
-            traits.add("bounds-negative")
-        if 0 in (self.detail.types.get(node.output[0], UNKNOWN).shape or ()) and "data-empty" not in traits:
-            traits.add("part-empty")
-        return traits
-
-    def _of_gather(self, node: NodeProto) -> set[str]:
-        data = self.detail.types.get(node.input[0] if node.input else "", UNKNOWN)
-        indices = self._contents(node.input[1]) if len(node.input) > 1 else None
-        if indices is None or indices.integers is None:
-            return set()
-        axis = next((attribute.i for attribute in node.attribute if attribute.name == "axis"), 0)
-        traits = {"gather-range", *data_traits(data, axis)}
-        return {*traits, "gather-list"} if len(indices.shape) == 1 and len(indices.items) > 1 else traits
-
-    def _of_lengths(self, name: str) -> set[str]:
-        node = self.producers.node(name)
-        if node is None and name in self.defaults:
-            return {"lengths-overridable"}
-        if node is not None and node.op_type == "Constant" and all(item.name != "value" for item in node.attribute):
-            return {"lengths-value-ints"}
-        return set()
-
-    def _given(self, name: str) -> Given:
-        """Return how a value is given."""
-        if not name:
-            return ""
-        if self._is_written_out(name):
-            return "constant"
-        if name in self.inputs:
-            return "input"
-        contents = self._contents(name)
-        of_shapes, of_inputs = self.origins.of(self.scope.path, name)
-        if contents is None or contents.integers is None:
-            return "input" if of_inputs else "computed"
-        return "fixed" if of_shapes else "folded"
-
-    def _is_known(self, names: Sequence[str]) -> bool:
-        """Return True for data whose elements inference follows: that is arithmetic of shapes, which runtimes fold."""
-        return any(self.detail.constants.get(name) is not None for name in names)
-
-    def _is_empty(self, name: str) -> bool:
-        """Return True for a constant without elements."""
-        tensor = self.producers.constant(name)
-        return tensor is not None and 0 in tensor.dims
-
-    def _contents(self, name: str) -> Contents | None:
-        tensor = self.detail.constants.get(name)
-        return tensor_contents(tensor) if isinstance(tensor, TensorProto) else tensor
-
-
-def _only(axes: Sequence[int] | None) -> int | None:
-    """Return the axis of a slice along one axis, None for several."""
-    return axes[0] if axes is not None and len(axes) == 1 else None

@@ -10,16 +10,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from splitgraph.model.schemas import history, table
-from splitgraph.runtimes.measured import FOLDER, MeasuredTable, measured_table
+from splitgraph.runtimes.measured import FOLDER, MeasuredTable, measured_table, notes_on
 from splitgraph.runtimes.node_traits import Kind
 from splitgraph.runtimes.operator_traits import is_default, needs_a_case
-from splitgraph.runtimes.verdicts import Judged, Verdict
+from splitgraph.runtimes.verdicts import Factor, Judged, Verdict, told
 
 _FROM_SHAPES = " from shapes"
 
@@ -58,7 +58,8 @@ class OperatorEntry:
     that no rule explains; a node without one of them is not like these. said: the runtime's own words.
 
     documented: "reads" or "refuses", where the runtime was not run and its documents say so; "" for what was measured.
-    The documents may also tell rules, and in `said` the reason of a refusal. types: the element types of the first
+    The documents may also tell rules, about factors, too ("split=computed"), and in `said` the reason of a refusal.
+    open: factors of which they say nothing. notes: more about a trait of a rule. types: the element types of the first
     input that they name; empty if they name none. are_all_types: no other type is read; else it is not known.
     """
 
@@ -71,6 +72,8 @@ class OperatorEntry:
     types: frozenset[str] = frozenset()
     are_all_types: bool = True
     like: frozenset[str] = frozenset()
+    notes: Mapping[str, str] = field(default_factory=dict)
+    open: frozenset[str] = frozenset()
 
     @property
     def cases(self) -> int:
@@ -111,17 +114,31 @@ class OperatorEntry:
             return Judged("refuses", f"from its documents{_told(self.said, ': ')}")
         for rule in self.rules:
             if rule.traits <= traits:
-                return Judged("refuses", f"from its documents: not with {_listed(rule.traits)}")
+                blamed = sorted(rule.traits)
+                note = next((self.notes[trait] for trait in blamed if trait in self.notes), "")
+                words = told(map(_as_factor, blamed))
+                return Judged("refuses", f"from its documents: not with {words}{_told(note, ': ')}")
         others = _first_types(operator, traits) - self.types if self.types else ()
         if others and self.are_all_types:
             return Judged("refuses", f"from its documents: takes {_listed(self.types)}")
         if others:
-            return Judged("unmeasured", f"its documents do not name {_listed(others)} for {operator}")
+            types = tuple(("T", dtype) for dtype in sorted(others))
+            return Judged("unmeasured", f"its documents do not name {_listed(others)} for {operator}", False, types)
+        not_told = tuple(map(_as_factor, sorted(self.open & traits)))
+        if not_told:
+            text = f"its documents do not tell of {operator} with {told(not_told)}"
+            return Judged("unmeasured", text, False, not_told)
         return Judged("reads", "from its documents")
 
     def _failed(self, text: str, answer: str) -> Judged:
         verdict: Verdict = "wrong" if answer in ("wrong", "rank") else "refuses"
         return Judged(verdict, f"{text}{_told(self.said, ': ')}", answer in ("dies", "hangs"))
+
+
+def _as_factor(trait: str) -> Factor:
+    """Return the factor that a trait of a rule is; one without a value is told as it is."""
+    key, _, value = trait.partition("=")
+    return key, value or "yes"
 
 
 def _cases(number: int) -> str:
@@ -188,7 +205,7 @@ class OperatorTable:
         if entry is None:
             text = "its documents say nothing of {}" if self.entries else "no case of {} was measured"
             return Judged("unmeasured", text.format(operator))
-        return entry.judge(operator, traits, frozenset())
+        return entry.judge(operator, traits | {f"{key}={value}" for key, value in kind}, frozenset())
 
     judge_version = judge
 
@@ -219,11 +236,12 @@ def operator_table(key: str) -> OperatorTable | MeasuredTable:
     held = json.loads(file.read_text("utf-8"))
     if held["measured"]:
         return measured_table(held)
-    return OperatorTable(None, {name: read_entry(each) for name, each in held["operators"].items()})
+    entries = {name: read_entry(each, notes_on(name, held["notes"])) for name, each in held["operators"].items()}
+    return OperatorTable(None, entries)
 
 
-def read_entry(held: Mapping[str, Any]) -> OperatorEntry:
-    """Return the entry that a line of a file describes."""
+def read_entry(held: Mapping[str, Any], notes: Mapping[Factor, str] = MappingProxyType({})) -> OperatorEntry:
+    """Return the entry that a line of a file describes. notes: on factors."""
     rules = tuple(
         CaseRule(frozenset(traits), answer, cases, frozenset(*like))
         for traits, answer, cases, *like in held.get("rules", ())
@@ -239,4 +257,6 @@ def read_entry(held: Mapping[str, Any]) -> OperatorEntry:
         frozenset(held.get("types", ())),
         held.get("other_types", "refuses") == "refuses",
         frozenset(held.get("like", ())),
+        {f"{key}={value}": text for (key, value), text in notes.items()},
+        frozenset(held.get("open", ())),
     )

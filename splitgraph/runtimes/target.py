@@ -1,14 +1,14 @@
-"""A target: one version of a runtime, the traits of splits that it reads, and its operators. `table/` has the files."""
+"""A target: one version of a runtime, with its limits and its table of operators. `table/` has the files."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from splitgraph.findings.diagnostics import SplitgraphError, meant
 from splitgraph.model.deferred import import_whole
@@ -24,19 +24,6 @@ if TYPE_CHECKING:
 
 # Of kinds of nodes that a run has shown to fail.
 FAILED_HERE = "it fails when the model is run here"
-# How a runtime reads a trait: right results, a refusal, wrong results, right data of another rank, a dead process.
-Answer = Literal["reads", "refuses", "wrong", "rank", "dies"]
-# From the least harm to the most.
-ANSWERS: tuple[Answer, ...] = ("reads", "refuses", "rank", "wrong", "dies")
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """Traits that a runtime does not read together, the result, and a note in words ("" for none)."""
-
-    traits: frozenset[str]
-    answer: Answer
-    note: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +33,7 @@ class Target:
     name: as in `--target`. title: the runtime's own name. version: None where the sources are about no single version.
     measured: the date, None where nothing was measured. how: the way it was run. sources: where that is known from
     which was not measured.
-    newest_opset, newest_ir_version: the newest that it reads, None for no known limit. reads: traits that are read.
-    failures: traits that are not, smallest sets first. What is in neither is not known. asked: the version that the
+    newest_opset, newest_ir_version: the newest that it reads, None for no known limit. asked: the version that the
     caller asked for, as typed; "" for none. failed_here: kinds of nodes that failed when they were run, which counts
     for more than the table (see `check.failing`): their labels, and the traits of their operators.
     refuses_unnamed: it refuses an input with a dimension that has neither a size nor a name.
@@ -61,8 +47,6 @@ class Target:
     sources: tuple[str, ...]
     newest_opset: int | None
     newest_ir_version: int | None
-    reads: frozenset[str]
-    failures: tuple[Refusal, ...]
     asked: str = field(default="", compare=False)
     failed_here: frozenset[tuple[str, frozenset[str]]] = frozenset()
     refuses_unnamed: bool = False
@@ -137,22 +121,6 @@ class Target:
         it.
         """
         return bool(domain) and self.operators.refuses_import(domain, version)
-
-    def failures_of(self, traits: Collection[str]) -> list[Refusal]:
-        """Why a node with these traits is not read; empty where nothing is known against it."""
-        present = frozenset(traits)
-        return [failure for failure in self.failures if failure.traits <= present]
-
-    def gets_another_form(self, traits: Collection[str]) -> bool:
-        """Return True for a node that a conversion writes in another form: the target does not read it; or its parts
-        go beyond the dimension, which the specification leaves open, and it is not known that the target reads it.
-        """
-        return bool(self.failures_of(traits)) or ("parts-beyond" in traits and "parts-beyond" not in self.reads)
-
-    def unknown(self, traits: Iterable[str]) -> list[str]:
-        """Those of the traits that were not measured."""
-        known = self.reads.union(*(failure.traits for failure in self.failures if len(failure.traits) == 1))
-        return sorted(set(traits) - known)
 
 
 def targets() -> Mapping[str, Target]:
@@ -237,15 +205,6 @@ def _newest_first(target: Target) -> tuple[str, list[int]]:
 
 def read_target(document: Mapping[str, Any]) -> Target:
     """Return the target that a file of the table describes."""
-    reads, failures = set(), []
-    for group in ("forms", "modifiers", "types"):
-        for trait, answer in document[group].items():
-            if answer == "reads":
-                reads.add(trait)
-            else:
-                failures.append(Refusal(frozenset([trait]), answer, document["notes"].get(trait, "")))
-    for combination in document["together"]:
-        failures.append(Refusal(frozenset(combination["traits"]), combination["answer"], combination.get("note", "")))
     return Target(
         name=document["name"],
         title=document["title"],
@@ -255,7 +214,5 @@ def read_target(document: Mapping[str, Any]) -> Target:
         sources=tuple(document["sources"]),
         newest_opset=document["newest_opset"],
         newest_ir_version=document["newest_ir_version"],
-        reads=frozenset(reads),
-        failures=tuple(sorted(failures, key=lambda failure: len(failure.traits))),
         refuses_unnamed=document["unnamed_dimensions"] == "refuses",
     )

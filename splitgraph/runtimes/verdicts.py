@@ -23,6 +23,7 @@ Factor = tuple[str, str]
 # Letters of answers. "?": the case could not be given, or its control fails; it says nothing of the operator.
 RUNS, NOTHING, MIXED = ".", "?", "m"
 _WRONG, _DEADLY = frozenset("Wk"), frozenset("XH")
+_OF_ANOTHER_RANK = "the numbers are right, and their rank is another one"
 _MOST_NAMED = 2
 # So many cases have to fail, where none is a base, so that an operator version is refused.
 _ENOUGH = 3
@@ -51,13 +52,15 @@ class MeasuredOperator:
     """What a runtime did with the cases of an operator version.
 
     label: "Softmax-13". cases, letters: each case and its answer. said: the runtime's own words of a base that fails.
-    alike: other versions with the same meaning, whose cases count if this version runs.
+    notes: what is known more of factors that are not read. alike: other versions with the same meaning, whose cases
+    count if this version runs.
     """
 
     label: str
     cases: Sequence[FactorCase]
     letters: str
     said: str = ""
+    notes: Mapping[Factor, str] = field(default_factory=dict, repr=False)
     alike: Sequence[MeasuredOperator] = field(default=(), repr=False)
 
     @property
@@ -131,7 +134,8 @@ class MeasuredOperator:
         return found
 
     def _base_runs(self, case: FactorCase) -> bool:
-        return case.base < 0 or self.letters[case.base] in (RUNS, MIXED)
+        """Return True unless the base of a case is known to fail."""
+        return case.base < 0 or self.letters[case.base] in (RUNS, MIXED, NOTHING)
 
     @cached_property
     def keys(self) -> frozenset[str]:
@@ -143,7 +147,9 @@ class MeasuredOperator:
         factors = frozenset(kind)
         exact = self._own.get(factors)
         if exact is not None and exact != MIXED:
-            return self._judged(exact, f"{self.label} like this one", ())
+            guilty = () if exact == RUNS or not self.runs else self._guilty(factors)
+            text = f"{self.label} {f'with {told(guilty)}' if guilty else 'like this one'}"
+            return self._judged(exact, text, guilty)
         if exact == MIXED:
             return Judged("unmeasured", f"of cases like this {self.label} some run and some do not")
         if not self._bases:
@@ -157,18 +163,24 @@ class MeasuredOperator:
         return self._judge_factors(factors)
 
     def _judge_factors(self, factors: frozenset[Factor]) -> Judged:
-        guilty = sorted(factors & self.blamed.keys())
+        guilty = self._guilty(factors)
         if guilty:
-            letter = max((self.blamed[factor] for factor in guilty), key=_harm)
-            return self._judged(letter, f"{self.label} with {told(guilty)}", tuple(guilty))
-        sets = [changed for changed in self.together if changed <= factors]
-        if sets:
-            least = min(sets, key=lambda changed: (len(changed), sorted(changed)))
-            return self._judged(self.together[least], f"{self.label} with {told(sorted(least))}", tuple(sorted(least)))
+            letters = [self.blamed[factor] for factor in guilty if factor in self.blamed]
+            letter = max(letters, key=_harm) if letters else self.together[frozenset(guilty)]
+            return self._judged(letter, f"{self.label} with {told(guilty)}", guilty)
         unseen = sorted(factors - self.seen)
         if unseen:
             return Judged("unmeasured", f"{self.label} was not measured with {told(unseen)}", False, tuple(unseen))
         return Judged("reads", f"{self.label} runs with each of its factors")
+
+    def _guilty(self, factors: frozenset[Factor]) -> tuple[Factor, ...]:
+        """Return the factors of a node that are to blame, each alone; or the fewest that are so together."""
+        alone = tuple(sorted(factors & self.blamed.keys()))
+        sets = [changed for changed in self.together if changed <= factors]
+        if alone or not sets:
+            return alone
+        least = min(sets, key=lambda changed: (len(changed), sorted(changed)))
+        return tuple(sorted(least))
 
     def _failing_base(self, factors: frozenset[Factor]) -> int | None:
         """Return the base that is most like a node, if it fails; -1 where too few cases say that it does."""
@@ -196,7 +208,9 @@ class MeasuredOperator:
         if letter == RUNS:
             return Judged("reads", f"{text} runs")
         verdict: Verdict = "wrong" if letter in _WRONG else "refuses"
-        return Judged(verdict, f"{text}{_told(self.said) if not factors else ''}", letter in _DEADLY, factors)
+        noted = [self.notes[factor] for factor in factors if factor in self.notes]
+        more = noted[0] if noted else _OF_ANOTHER_RANK if letter == "k" else "" if factors else self.said
+        return Judged(verdict, f"{text}{_told(more)}", letter in _DEADLY, factors)
 
     def at_this_version(self, kind: Kind) -> Kind:
         """Return the factors that a node of another version has at this one: attributes may have become inputs."""
@@ -242,7 +256,25 @@ _WORDS: Mapping[Factor, str] = {
     ("dims.first", "open"): "an open first dimension",
     ("others", "open"): "an open dimension in another input",
     ("empty", "yes"): "data without elements",
+    ("parts", "uneven"): "num_outputs that does not divide the dimension",
+    ("parts", "open"): "num_outputs that may not divide the dimension",
+    ("parts", "overrun"): "num_outputs that leaves nothing for the last part",
+    ("parts", "beyond"): "num_outputs whose parts would go beyond the dimension",
+    ("parts", "smaller last"): "a last part that is smaller",
+    ("parts.empty", "yes"): "a part of length 0",
+    ("parts.empty", "joined"): "a part of length 0 that a Concat reads",
+    ("split", "equal"): "equal lengths as an attribute",
+    ("split", "unequal"): "lengths as an attribute that differ",
+    ("split", "unnamed"): "lengths left out by an empty name",
+    ("outputs.mixed", "yes"): "only some of the parts as outputs of the graph",
+    ("outputs.absent", "yes"): "an output without a name",
+    ("outputs.unused", "yes"): "an output that nothing reads",
+    ("rank", "1 returned"): "a result of rank 1 as an output of the graph",
+    ("keepdims", "0 beside a size"): "keepdims=0 beside a size",
+    ("position.sign", "negative"): "a position counted from the end",
 }
+# Inputs whose names do not say what they are.
+_NAMES = {"split": "lengths"}
 _GIVEN = {
     "init": "as an initializer",
     "node": "in a Constant node",
@@ -275,7 +307,7 @@ def _word(key: str, value: str) -> str:
     if key == "rank" and value.isdigit():
         return f"data of rank {value}"
     if value in _GIVEN:
-        return f"{key} {_GIVEN[value]}"
+        return f"{_NAMES.get(key, key)} {_GIVEN[value]}"
     if value == "yes":
         return key.replace(".", " ")
     return f"{key}={value}"

@@ -127,7 +127,7 @@ def test_blockers_and_wrong_calls_of_convert(run: Run, folder: Path) -> None:
     code, out, err = run("convert", "half.onnx", "--target", "mnn")
     assert (code, out) == (1, "")
     assert "half.onnx cannot be converted for mnn: 1 blocker" in err
-    assert "SG706  main/s  MNN 3.6.1 refuses Split-13 with float16" in err
+    assert "SG706  main/s  MNN 3.6.1 refuses Split-13 with T=float16" in err
     code, _, err = run("convert", "model.onnx", "--target", "mnn", "--to", "split")
     assert code == 2
     assert "--target says which forms of splits are read" in err

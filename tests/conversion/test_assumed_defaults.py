@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,9 +11,6 @@ import pytest
 from onnx.reference import ReferenceEvaluator
 
 import splitgraph
-from splitgraph.conversion.targets.convert import convert_for_target
-from splitgraph.options import leeway_of
-from splitgraph.runtimes.target import Refusal, find_target
 
 
 def model(opset: int = 13, ir_version: int = 8, lengths: str = "w") -> onnx.ModelProto:
@@ -96,18 +92,3 @@ def test_other_verbs() -> None:
     assert [change.after for change in splitgraph.convert(made, "slice", assume_defaults=True).changes] == ["Slice-13"]
     assert not any(map(note, splitgraph.check(made, "onnxruntime")))
     assert any(map(note, splitgraph.check(made, "onnxruntime", assume_defaults=True)))
-
-
-def test_a_target_that_reads_no_overridable_lengths() -> None:
-    known = find_target("onnxruntime")
-    failures = (*known.failures, Refusal(frozenset({"lengths-overridable"}), "refuses", ""))
-    target = replace(known, reads=known.reads - {"lengths-overridable", "split-13-computed"}, failures=failures)
-    assert splitgraph.convert(model(lengths="v"), target="onnxruntime").changes == ()
-    kept = convert_for_target(model(lengths="v"), target)
-    assert kept.changes == ()
-    mended = convert_for_target(model(), target, leeway=leeway_of((), True))
-    assert [change.location for change in mended.changes] == ["main/s"]
-    (split,) = (node for node in mended.model.graph.node if node.op_type == "Split")
-    assert split.input[1] not in ("w", "v")
-    held = {tensor.name: onnx.numpy_helper.to_array(tensor).tolist() for tensor in mended.model.graph.initializer}
-    assert held[split.input[1]] == [1, 3]

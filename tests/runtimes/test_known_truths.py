@@ -36,7 +36,7 @@ def verdict(model: tuple[str, int, str, str], target: str) -> str:
         f"{{ h = Constant <value = float {{0.5}}> () x = Add (x0, h) [n] {body} z = Mul (y, h) }}"
     )
     (node,) = (node for node in examine(onnx.parser.parse_model(text)).nodes if node.node.name == "n")
-    return judge_node(node, find_target(target))[0].verdict
+    return judge_node(node, find_target(target)).verdict
 
 
 @pytest.mark.parametrize("target", [*ONNXRUNTIME, *OPENVINO])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import zlib
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import splitgraph
 from splitgraph.model.schemas import OperatorVersion, history, table
 from splitgraph.model.value_type import DTYPE_NAMES
 from splitgraph.runtimes.measured import cases_of
+from splitgraph.runtimes.node_traits import FUNCTION
 from splitgraph.runtimes.operators import OperatorTable, operator_table, read_entry
 from splitgraph.runtimes.target import find_target, targets
 from splitgraph.runtimes.verdicts import Judged
@@ -26,6 +28,10 @@ HELD: dict[str, dict[str, Any]] = {
 }
 # The factors of all cases. They are about no runtime.
 CASES = HELD.pop("cases.json")
+# Their keys, by operator.
+KEYS: dict[str, set[str]] = defaultdict(lambda: {"rank", "empty"})
+for each in CASES:
+    KEYS[each.rpartition("-")[0]] |= {key for case in cases_of(each) for key, _ in case.factors}
 MEASURED = {name: held for name, held in HELD.items() if held["measured"]}
 FILES = {name: held for name, held in HELD.items() if not held["measured"]}
 DOCUMENTED = {"tensorrt@10.15.json", "directml@1.15.2.json", "migraphx.json", "coreml.json", "snpe@2.25.0.json"}
@@ -45,14 +51,18 @@ def version_named(key: str) -> OperatorVersion | None:
 
 
 def is_operator(key: str) -> bool:
-    """Whether a key names an operator that exists, one of a domain without schemas, or the import of a domain."""
+    """Whether a key names an operator that exists, one of a domain without schemas, the import of a domain, or calls of
+    local functions.
+    """
     domain = key.rpartition(".")[0]
     has_schemas = not domain or table.newest_in_table(domain) > 0
-    return key.startswith("imports.") or not has_schemas or version_named(key) is not None
+    return key.startswith("imports.") or key == FUNCTION or not has_schemas or version_named(key) is not None
 
 
 def has_trait(version: OperatorVersion, trait: str) -> bool:
-    """Whether a node of an operator version can have a trait."""
+    """Whether a node of an operator version can have a trait, or a factor with a key that a case has."""
+    if "=" in trait and trait.partition("=")[0] in KEYS.get(version.op, ()):
+        return True
     if trait.startswith("rank ") or trait in ("dim 0 open", "dim 1 open", "dim 2 open", "empty", "broadcast", "scalar"):
         return True
     values = {formal.name for formal in (*version.inputs, *version.outputs)}
@@ -110,7 +120,7 @@ def test_operators_traits_and_types_are_sorted(file: str) -> None:
 def test_a_rule_has_traits_that_its_operator_can_have(file: str) -> None:
     for key, entry in FILES[file]["operators"].items():
         version = version_named(key)
-        traits = {trait for traits, *_ in entry.get("rules", ()) for trait in traits}
+        traits = {trait for traits, *_ in entry.get("rules", ()) for trait in traits} | set(entry.get("open", ()))
         assert version is None or [trait for trait in traits if not has_trait(version, trait)] == [], key
 
 
@@ -204,6 +214,9 @@ def test_the_table_is_small_enough_for_a_wheel() -> None:
         ("migraphx", {"operators": {"Relu": {"documented": "refuses"}}}),
         ("migraphx", {"operators": {"Relu": {"documented": "reads", "said": "..."}}}),
         ("migraphx", {"operators": {"Relu": {"documented": "reads", "types": []}}}),
+        ("migraphx", {"operators": {"Relu": {"documented": "reads", "open": []}}}),
+        ("migraphx", {"operators": {"Relu": {"documented": "refuses", "said": "...", "open": ["rank=1"]}}}),
+        ("migraphx", {"notes": {"Split": "..."}}),
         ("migraphx", {"operators": {"Relu": {"documented": "reads", "types": ["float"]}}}),
         ("migraphx", {"operators": {"Relu": {"documented": "reads", "other_types": "unmeasured"}}}),
         ("migraphx", {"operators": {"Relu": {"documented": "refuses", "said": "...", "types": ["int8"]}}}),
@@ -317,6 +330,7 @@ def test_what_follows_for_a_node(held: dict[str, Any], traits: set[str], expecte
     assert read_entry(held).judge("Op-1", frozenset(traits), KNOWN) == expected
 
 
+SPLITS = {"documented": "reads", "rules": [[["split=computed"], "refuses", 0]], "open": ["along=open"]}
 TAKES = Judged("refuses", "from its documents: takes float16 and float32")
 READS = Judged("reads", "from its documents")
 
@@ -352,9 +366,27 @@ READS = Judged("reads", "from its documents")
             "Abs-13",
             {**TYPES, "other_types": "unmeasured"},
             {"T=int8"},
-            Judged("unmeasured", "its documents do not name int8 for Abs-13"),
+            Judged("unmeasured", "its documents do not name int8 for Abs-13", factors=(("T", "int8"),)),
         ),
         ("Abs-13", {**TYPES, "other_types": "unmeasured"}, {"T=float16"}, READS),
+        # Factors: those that are refused, and those of which the documents say nothing.
+        ("Split-13", SPLITS, {"split=init", "along=fixed"}, READS),
+        (
+            "Split-13",
+            SPLITS,
+            {"split=computed", "along=open"},
+            Judged("refuses", "from its documents: not with lengths computed at run time"),
+        ),
+        (
+            "Split-13",
+            SPLITS,
+            {"split=init", "along=open"},
+            Judged(
+                "unmeasured",
+                "its documents do not tell of Split-13 with an open dimension along what it reads",
+                factors=(("along", "open"),),
+            ),
+        ),
         (
             "TopK-11",
             {"documented": "reads", "rules": [[["K computed", "sorted=0"], "refuses", 0]]},

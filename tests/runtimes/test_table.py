@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import pytest
-from json_schemas import SCHEMAS, wrong
+from json_schemas import wrong
 
 from splitgraph import SplitgraphError
-from splitgraph.model.value_type import DTYPE_NAMES
-from splitgraph.runtimes.target import ANSWERS, Answer, find_target, names, read_target, targets
-from splitgraph.runtimes.traits import FORMS, MODIFIERS
+from splitgraph.runtimes.target import find_target, names, read_target, targets
 
 FOLDER = Path(__file__).parents[2] / "splitgraph" / "runtimes" / "table"
 TABLE: dict[str, dict[str, Any]] = {
     path.name: json.loads(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("*.json"))
 }
-GROUPS = ("forms", "modifiers", "types")
 # Every one of these has a file.
 NAMES = {
     *("onnxruntime", "onnxruntime-web", "openvino", "opencv", "tract", "tinygrad", "mnn", "tvm", "iree"),
@@ -29,23 +26,9 @@ UNMEASURED = {"tensorrt", "directml", "migraphx", "coreml", "snpe"}
 EVERY_FILE = pytest.mark.parametrize("file", TABLE)
 
 
-def named_traits(held: dict[str, Any]) -> set[str]:
-    """All traits that a file has an answer to, alone or together with others."""
-    return {trait for group in GROUPS for trait in held[group]}.union(*(each["traits"] for each in held["together"]))
-
-
 @EVERY_FILE
 def test_a_file_is_what_the_schema_says(file: str) -> None:
     assert wrong(TABLE[file], "target") == []
-
-
-def test_the_schema_has_the_vocabulary() -> None:
-    parts = SCHEMAS["target.schema.json"]["$defs"]
-    assert parts["form"]["enum"] == list(FORMS)
-    assert parts["modifier"]["enum"] == list(MODIFIERS)
-    assert set(parts["type"]["enum"]) == set(DTYPE_NAMES.values()) - {"float32"}
-    assert tuple(parts["answer"]["enum"]) == ANSWERS
-    assert set(ANSWERS) == set(get_args(Answer))
 
 
 @EVERY_FILE
@@ -65,29 +48,6 @@ def test_every_fact_was_measured_or_has_a_source(file: str) -> None:
     target = read_target(TABLE[file])
     assert (target.measured and target.version) or target.sources
     assert (target.how == "not run here") == (target.measured is None)
-
-
-@EVERY_FILE
-def test_every_trait_is_known(file: str) -> None:
-    held = TABLE[file]
-    types = set(DTYPE_NAMES.values()) - {"float32"}
-    assert set(held["forms"]) <= set(FORMS)
-    assert set(held["modifiers"]) <= set(MODIFIERS)
-    assert set(held["types"]) <= types
-    assert named_traits(held) <= {*FORMS, *MODIFIERS, *types}
-
-
-@EVERY_FILE
-def test_a_note_is_about_an_answer_of_the_file(file: str) -> None:
-    held = TABLE[file]
-    assert set(held["notes"]) <= {trait for group in GROUPS for trait in held[group]}
-
-
-@EVERY_FILE
-def test_what_is_not_read_together_is_sorted_and_told_once(file: str) -> None:
-    together = [each["traits"] for each in TABLE[file]["together"]]
-    assert all(traits == sorted(traits) for traits in together)
-    assert len({tuple(traits) for traits in together}) == len(together)
 
 
 @pytest.mark.parametrize(
@@ -167,14 +127,3 @@ def test_the_nearest_version_stands_for_one_that_was_not_measured(
 @pytest.mark.parametrize("spec", ["mnn", "mnn@3", "mnn@3.6.1"])
 def test_a_measured_version_stands_for_no_other(spec: str) -> None:
     assert find_target(spec).is_measured_version
-
-
-def test_what_a_file_says_is_found_again() -> None:
-    migraphx = find_target("migraphx")
-    assert "split-13-constant" in migraphx.reads
-    assert not migraphx.failures_of({"split-13-constant", "axis-negative"})
-    (failure,) = migraphx.failures_of({"split-13-constant", "dimension-unknown"})
-    assert (failure.answer, failure.note) == ("refuses", "a dimension of unknown size is divided only without lengths")
-    (failure,) = migraphx.failures_of({"split-13-input"})
-    assert failure.note == "needs lengths that it can compute when it reads the model"
-    assert migraphx.unknown({"split-13-constant", "part-empty"}) == ["part-empty"]

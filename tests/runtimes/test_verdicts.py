@@ -87,8 +87,8 @@ def test_cases_without_a_base(letters: str, number: int, expected: str) -> None:
 def test_words_name_the_factor_and_a_death() -> None:
     held = operator(".X", ["axis=first"])
     kind = tuple(sorted(factors("axis=first T=float32 rank=3")))
-    # The very case was measured.
-    assert held.judge(kind) == Judged("refuses", "Op-1 like this one: no", True)
+    # The very case was measured, and it says what is to blame.
+    assert held.judge(kind) == Judged("refuses", "Op-1 with axis=first", True, (("axis", "first"),))
     more = operator(".X.", ["axis=first", "rank=4"]).judge(tuple(sorted(factors("axis=first rank=4", BASE))))
     assert more == Judged("refuses", "Op-1 with axis=first", True, (("axis", "first"),))
 

@@ -207,14 +207,13 @@ def _at_opset(
     stuck = set[tuple[GraphPath, str]]()
     for _ in range(_MOST_ROUNDS):
         failing = examined.not_read(target)
-        traits = frozenset().union(*(node.traits for node in failing))
         further = None
-        if traits & {"local-function", "variadic-split"}:
+        if any(node.is_call for node in failing):
             try:
                 further = _without_functions(rewrite.model, leeway)
             except ValueError as error:
                 text = f"onnx cannot inline the local functions: {error}"
-                reasons.update((node.location, text) for node in failing if "local-function" in node.traits)
+                reasons.update((node.location, text) for node in failing if node.is_call)
         if further is None and failing:
             plan = Plan(left_out=prepared.left_out(examined), known=examined.walked)
             TargetPlanner(plan, examined, target, joins, stuck).run()
@@ -232,7 +231,7 @@ def _at_opset(
     rewrite = _with_ir_version(rewrite, target, ir_version)
     # Another IR version changes nothing that inference reads.
     examined = replace(examined, model=rewrite.model)
-    left = left_of(examined, target, is_own=is_own)
+    left = left_of(examined, target, None if is_own else prepared.user.source)
     if left:
         raise _refusal(left, prepared, target, opset, examined, reasons)
     check = check_target(examined, target)

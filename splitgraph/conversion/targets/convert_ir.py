@@ -48,7 +48,7 @@ def convert_ir_for_target(model: OpenVINOModel, target: Target, leeway: Leeway =
         if further is not None:
             rewrite = rewrite.then(further)
             examined = examine_ir(rewrite.model, leeway)
-    left = left_of(examined, target, is_own=True)
+    left = left_of(examined, target)
     if left:
         raise refusal_of(
             in_the_users_words(left, _users_layers(examined, source), source, target), target, reasons, source

@@ -47,7 +47,7 @@ def estimate(examined: Examined, target: Target, opset: int) -> Estimate:
     for positions in examined.kinds:
         node, number = examined.nodes[positions[0]], len(positions)
         op_type = node.node.op_type
-        if plain_domain(node.node.domain) or node.detail is not None or node.traits:
+        if plain_domain(node.node.domain) or node.gets_other_forms:
             continue
         if not _is_read_somewhere(op_type, target, examined.opset):
             continue

@@ -8,38 +8,37 @@ from functools import cached_property
 from types import MappingProxyType
 
 from splitgraph.conversion.rewrite import Change
+from splitgraph.conversion.targets.split_ways import is_known_form
 from splitgraph.findings.codes import CODES
 from splitgraph.findings.diagnostics import ConversionError, Diagnostic, diagnostic
 from splitgraph.model.onnx_proto import ModelProto
 from splitgraph.model.schemas.history import version_at
 from splitgraph.model.scopes import node_label, plain_domain, scopes
 from splitgraph.runtimes.advice import NO_OTHER_FORM, has_open_inputs
-from splitgraph.runtimes.check import Examined, check_target, judge_node
+from splitgraph.runtimes.check import Examined, blamed, check_target, judge_node
 from splitgraph.runtimes.node_traits import NodeTraits
 from splitgraph.runtimes.target import Target, targets
-from splitgraph.runtimes.traits import FORMS, title
 
 # Runtimes that one message names.
 _MOST_NAMED = 3
 
 
-def left_of(examined: Examined, target: Target, *, is_own: bool) -> list[Diagnostic]:
+def left_of(examined: Examined, target: Target, before: Examined | None = None) -> list[Diagnostic]:
     """Return what the target does not read of a converted model.
 
-    is_own: the model has its own opset; at another one, a form that is not known to be read is in the way, too.
+    before: the user's model, if it has another opset. There, a form of a split that is not known to be read is in the
+    way, too, and so is what was to blame before, until it is known to be read.
     """
     left = [finding for finding in check_target(examined, target).findings if finding.severity == "error"]
-    if not is_own:
-        left += [
-            diagnostic(
-                "SG705",
-                f"it is not known whether {target.label} reads this: {title(trait)}",
-                node.location,
-                target=target.key,
-            )
-            for node in examined.nodes
-            for trait in target.unknown(node.traits & FORMS.keys())
-        ]
+    if before is not None:
+        splits = [node for node in before.nodes if node.detail is not None or node.takes_part]
+        to_blame = {factor for node in splits for factor in blamed(node, target)}
+        for node in examined.nodes:
+            judged = judge_node(node, target)
+            is_form = node.detail is not None or node.takes_part
+            if is_form and judged.verdict == "unmeasured" and not is_known_form(judged, to_blame):
+                text = f"it is not known whether {target.label} reads this: {judged.why}"
+                left.append(diagnostic("SG705", text, node.location, target=target.key))
     return left
 
 
@@ -122,7 +121,7 @@ def _is_refused_at(opset: int, node: NodeTraits, target: Target) -> bool:
     """Return True if a target is known not to read a node with its operator of an opset. Splits have other forms
     there.
     """
-    if node.detail is not None or node.traits or plain_domain(node.node.domain):
+    if node.gets_other_forms or plain_domain(node.node.domain):
         return False
     version = version_at(node.node.op_type, opset)
     if version is None:
@@ -152,7 +151,7 @@ def _help(node: NodeTraits | None) -> str:
     """Return which runtimes are known to read a node; "" where that says nothing. Of a layer, also what to do."""
     if node is None:
         return ""
-    readers = [target.key for target in targets().values() if judge_node(node, target)[0].verdict == "reads"]
+    readers = [target.key for target in targets().values() if judge_node(node, target).verdict == "reads"]
     more = f" and {len(readers) - _MOST_NAMED} more" if len(readers) > _MOST_NAMED else ""
     known = f"{node.label} is read by {', '.join(readers[:_MOST_NAMED])}{more}." if readers else ""
     of_a_layer = "Convert the original model again with the release of OpenVINO that is to read it."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -11,31 +11,25 @@ from splitgraph.conversion.ir_version import INITIALIZER_IR_VERSION
 from splitgraph.conversion.node import Node
 from splitgraph.conversion.plan import Plan, Replacement, opset_of
 from splitgraph.conversion.splits.joined_slices import plan_partitions
-from splitgraph.conversion.splits.lower import SplitNode, SplitRewrites
+from splitgraph.conversion.splits.lower import SplitNode, SplitRewrites, lower_split
 from splitgraph.conversion.splits.sequences import plan_sequences
 from splitgraph.conversion.targets.operators import first_read, plan_other_operators
-from splitgraph.inference.walk_results import GraphDetail, SplitDetail
+from splitgraph.conversion.targets.split_ways import SplitWay, WrittenValues, first_read_way, judge_written
+from splitgraph.inference.walk_results import GraphDetail
 from splitgraph.model.attributes import make_node
 from splitgraph.model.names import Definitions, FreshNames, used_names
 from splitgraph.model.onnx_proto import ModelProto, NodeProto, TensorProto
+from splitgraph.model.schemas.history import version_at
 from splitgraph.model.scopes import GraphPath, Scope, plain_domain, roots
 from splitgraph.model.value_type import DTYPE_NUMBERS, UNKNOWN
 from splitgraph.model.values import tensor_contents
 from splitgraph.runtimes.check import Examined
 from splitgraph.runtimes.node_traits import NodeTraits
 from splitgraph.runtimes.target import Target
-from splitgraph.runtimes.traits import FORMS, OVERRUNS, Given, data_traits, split_form
-from splitgraph.splits import Variant, variant_at
-from splitgraph.splits.canonical import CanonicalSplit, dimension_on
-from splitgraph.splits.lowering import lengths_with_rest, set_int
-from splitgraph.splits.slices import OPEN_END, BoundsForm, open_bounds, slice_variant
+from splitgraph.splits.canonical import dimension_on
+from splitgraph.splits.lowering import set_int
 
 # Splits that the target does not read ---------------------------------------------------------------------------------
-
-
-_JOINED = {"slice-attributes", "slice-constant", "slice-folded", "slice-computed", "gather-range"}
-_EMPTY = {"part-empty", "part-empty-joined", "output-omitted", *OVERRUNS}
-_SEQUENCES = {"sequence-lengths", "sequence-size", "sequence-each"}
 
 
 @dataclass(slots=True)
@@ -74,194 +68,104 @@ class TargetPlanner:
             if node.detail is not None and node.detail.variant.op_type == "Split":
                 self._write(rewrites, node, root)
         rewrites.settle()
-        traits = frozenset().union(*(node.traits for node in failing.values()))
-        if traits & _SEQUENCES:
-            plan_sequences(self.plan, model, walked, root, names, why, only=failing.keys())
-        if traits & _JOINED and self.joins:
+        kinds = {node.node.op_type for node in failing.values()}
+        if not kinds.isdisjoint(("SplitToSequence", "SequenceAt")):
+            # Of a sequence whose elements are not read, the split is written in another way.
+            only = None if "SequenceAt" in kinds else failing.keys()
+            plan_sequences(self.plan, model, walked, root, names, why, only=only)
+        if self.joins and any(node.takes_part for node in failing.values()):
             plan_partitions(self.plan, model, walked, root, names, why, only=failing.keys())
+        for node in failing.values():
+            if node.node.op_type == "Slice" and not self._is_planned(node):
+                detail = walked.graphs[node.scope.path]
+                plan_plain_slice(self.plan, model, node, detail, self.target, names, why)
+        self._write_others(root, names, why, failing)
+
+    def _write_others(
+        self, root: Sequence[Scope], names: FreshNames, why: str, failing: Mapping[tuple[GraphPath, int], NodeTraits]
+    ) -> None:
         # What no way was found for is not tried again.
         tried = {
             place: node
             for place, node in failing.items()
-            if node.detail is None and not node.traits and (place[0], _first_output(node)) not in self.stuck
+            if node.detail is None and not node.is_call and (place[0], _first_output(node)) not in self.stuck
         }
         wanted = {place: self.target.operators.types_read(node.label) for place, node in tried.items()}
         choose = first_read(self.target, opset_of(root[0].imports))
+        model, walked = self.examined.model, self.examined.walked
         plan_other_operators(self.plan, model, walked, root, names, why, wanted=wanted, choose=choose)
-        for (path, index), node in tried.items():
-            if not self.plan.at(path).changes(index):
-                self.stuck.add((path, _first_output(node)))
-        for node in failing.values():
-            is_planned = self.plan.at(node.scope.path).changes(node.index)
-            if node.node.op_type == "Slice" and not is_planned:
-                detail = walked.graphs[node.scope.path]
-                plan_plain_slice(self.plan, model, node, detail, self.target, names, why)
+        self.stuck |= {(node.scope.path, _first_output(node)) for node in tried.values() if not self._is_planned(node)}
+
+    def _is_planned(self, node: NodeTraits) -> bool:
+        return self.plan.at(node.scope.path).changes(node.index)
 
     def _write(self, rewrites: SplitRewrites, node: NodeTraits, root: Sequence[Scope]) -> None:
-        detail, opset = node.detail, opset_of(node.scope.imports)
+        detail = node.detail
         if detail is None or detail.split is None:
             return
         split_node = SplitNode(node.scope, node.index, node.node, detail)
-        choice = choose(node, detail, opset, self.target)
-        if choice is None:
+        way = self._first_way(split_node, node)
+        if way is None:
             shorter = without_empty_parts(self.examined.model, root, split_node, self.target)
-            if shorter is None:
-                return
-            traits = (node.traits - _EMPTY) | _single(shorter.split)
-            choice = choose(replace(node, traits=frozenset(traits)), shorter.split.detail, opset, self.target)
-            if choice is None:
+            way = None if shorter is None else self._first_way(shorter.split, node)
+            if shorter is None or way is None:
                 return
             for name, readers in shorter.gone.items():
                 _plan_part(self.plan, split_node, name, readers)
             split_node = shorter.split
-        self._write_as(rewrites, split_node, choice)
+        again = self._again(split_node, way, rewrites.names)
+        replacement = rewrites.write(again, way.variant, explicit_lengths=way.explicit_lengths, afresh=True)
+        if replacement is not None:
+            _write_axis(replacement, way)
 
-    def _write_as(self, rewrites: SplitRewrites, split_node: SplitNode, choice: SplitChoice) -> None:
+    def _first_way(self, split_node: SplitNode, node: NodeTraits) -> SplitWay | None:
+        """Return the first way to write a split that the target reads. Each is written with names for the trial."""
+        scope, index, opset = split_node.scope, split_node.index, opset_of(split_node.scope.imports)
+
+        def write(way: SplitWay) -> Replacement | None:
+            names = FreshNames((*split_node.node.input, *split_node.node.output))
+            again = self._again(split_node, way, names)
+            emission = new_emission(self.plan, self.examined.model, scope, again.node, index, names, opset)
+            explicit = way.explicit_lengths
+            replacement, _ = lower_split(again, way.variant, emission, "", explicit_lengths=explicit, afresh=True)
+            if replacement is not None:
+                _write_axis(replacement, way)
+            return replacement
+
+        return first_read_way(split_node, node, opset, self.target, write)
+
+    def _again(self, split_node: SplitNode, way: SplitWay, names: FreshNames) -> SplitNode:
+        """Return a split as it is to be written in a way: each output has a name, or none if nothing reads the slice
+        for it.
+        """
         node = NodeProto()
         node.CopyFrom(split_node.node)
-        is_sliced = choice.variant.op_type == "Slice"
+        is_sliced = way.variant.op_type == "Slice"
         for index, name in enumerate(node.output):
             if is_sliced and name and not self.plan.is_read(split_node.scope.path, name):
                 node.output[index] = ""
             elif not name and not is_sliced:
-                node.output[index] = rewrites.names.new(
-                    f"{split_node.node.name or split_node.node.op_type}_part{index}"
-                )
+                node.output[index] = names.new(f"{split_node.node.name or split_node.node.op_type}_part{index}")
         # The lengths that the model has may be what the target does not read: known ones become a new constant.
-        known = choice.split.static_lengths is not None
-        detail = replace(
-            split_node.detail, split=choice.split, lengths_dtype=None if known else split_node.detail.lengths_dtype
-        )
-        again = replace(split_node, node=node, detail=detail)
-        replacement = rewrites.write(again, choice.variant, explicit_lengths=choice.explicit_lengths, afresh=True)
-        if replacement is None:
-            return
-        for made in replacement.messages():
-            if made.op_type == "Split" and choice.split.axis is not None and not _refers(made):
-                set_int(made, "axis", choice.split.axis)
+        known = way.split.static_lengths is not None
+        dtype = None if known else split_node.detail.lengths_dtype
+        return replace(split_node, node=node, detail=replace(split_node.detail, split=way.split, lengths_dtype=dtype))
+
+
+def _write_axis(replacement: Replacement, way: SplitWay) -> None:
+    """Write the axis of a Split out."""
+    for made in replacement.messages():
+        if made.op_type == "Split" and way.split.axis is not None and not _refers(made):
+            set_int(made, "axis", way.split.axis)
 
 
 def _first_output(node: NodeTraits) -> str:
     return next(filter(None, node.node.output), "")
 
 
-def _single(split_node: SplitNode) -> set[str]:
-    return {"part-single"} if len(split_node.node.output) == 1 else set()
-
-
 def _refers(node: NodeProto) -> bool:
     """Return True where the axis is an attribute of the enclosing function."""
     return any(attribute.ref_attr_name for attribute in node.attribute)
-
-
-# The form of a split --------------------------------------------------------------------------------------------------
-
-
-# Traits of a node that a new form does not take over: they are written in the plain way.
-_REWRITTEN = {"axis-omitted", "axis-negative", "output-omitted", "input-unnamed"}
-# Traits that only a node has whose outputs are all parts.
-_OF_ALL_PARTS = {"output-unread", "outputs-mixed"}
-
-
-@dataclass(frozen=True, slots=True)
-class SplitChoice:
-    """One way to write a split: the variant, whether its lengths are written out, and its traits. operator: that of the
-    slices that are written instead, with its version.
-    """
-
-    variant: Variant
-    split: CanonicalSplit
-    explicit_lengths: bool
-    traits: frozenset[str]
-    operator: str | None = None
-
-
-def choose(node: NodeTraits, detail: SplitDetail, opset: int, target: Target) -> SplitChoice | None:
-    """Return the first form that the target reads; None where it reads none of them, or where nothing is known of
-    them.
-    """
-    return next((choice for choice in _choices(node, detail, opset) if _is_read(choice, target)), None)
-
-
-def _is_read(choice: SplitChoice, target: Target) -> bool:
-    # Not known is not read: what splitgraph itself writes must be known to be.
-    written = {
-        trait
-        for trait in choice.traits
-        if trait in FORMS or trait in OVERRUNS or trait.startswith(("split-", "bounds-"))
-    }
-    if choice.operator is not None and not target.operators.reads(choice.operator):
-        return False
-    return written <= target.reads and not target.failures_of(choice.traits)
-
-
-def _choices(node: NodeTraits, detail: SplitDetail, opset: int) -> Iterator[SplitChoice]:
-    """Return every form that splitgraph can write, the plainest first."""
-    split, variant = detail.split, variant_at("Split", opset)
-    if split is None or variant is None:
-        return
-    kept = _kept_traits(node, detail, split)
-    # Parts that overrun the dimension are empty parts where their lengths are written out.
-    written_out = kept - OVERRUNS | ({"part-empty"} if OVERRUNS & kept else set())
-    divisible = detail.divisible or (split.form == "equal")
-    is_short = split.form == "equal" or (split.form == "chunks" and (variant.since_version >= 18 or divisible))
-    if is_short:
-        yield SplitChoice(variant, split, False, kept | {split_form(variant.since_version, "", split, divisible)})
-    given = _lengths_given(node, split, variant)
-    if given is not None:
-        explicit = replace(split, form="lengths") if split.static_lengths is not None else split
-        form = split_form(variant.since_version, given, split, divisible)
-        yield SplitChoice(variant, explicit, True, written_out | {form})
-    if not is_short and split.static_lengths is not None and len(set(split.static_lengths)) == 1:
-        equal = replace(split, form="equal")
-        yield SplitChoice(variant, equal, False, kept | {split_form(variant.since_version, "", equal, True)})
-    if len(split.lengths or ()) == 1:
-        yield _whole(split, detail, opset)
-        return
-    yield from _slices(split, opset, written_out - _OF_ALL_PARTS, given == "input")
-
-
-def _whole(split: CanonicalSplit, detail: SplitDetail, opset: int) -> SplitChoice:
-    """Return the form for a split whose only part is the whole value: an Identity, whatever its shape."""
-    dtype = detail.data.dtype
-    return SplitChoice(slice_variant(opset), split, False, frozenset({dtype} if dtype else ()) - {"float32"})
-
-
-def _slices(split: CanonicalSplit, opset: int, kept: frozenset[str], is_input: bool) -> Iterator[SplitChoice]:
-    """Return the forms with a Slice for each part. is_input: the lengths are a graph input."""
-    computed = "slice-input" if is_input else "slice-computed"
-    forms: list[tuple[BoundsForm, set[str]]] = []
-    bounds = open_bounds(split)
-    if split.static_lengths is not None:
-        forms.append(("constant", set()))
-    elif bounds is not None and lengths_with_rest(split) is not None:
-        ends = [end for pair in bounds for end in pair]
-        unusual = {"bounds-open"} if any(end == OPEN_END for end in ends) else set()
-        forms.append(("open", unusual | ({"bounds-negative"} if any(end < 0 for end in ends) else set())))
-    forms.append(("computed", set()))
-    for form, unusual in forms:
-        variant = slice_variant(opset, (form,))
-        written = "slice-attributes" if opset < 10 else computed if form == "computed" else "slice-constant"
-        if form == "computed" and opset < 10:
-            continue
-        operator = f"Slice-{variant.since_version}"
-        yield SplitChoice(variant, split, False, kept | {written, *unusual}, operator)
-
-
-def _kept_traits(node: NodeTraits, detail: SplitDetail, split: CanonicalSplit) -> frozenset[str]:
-    """Return the traits that the split has in any form."""
-    of_data = data_traits(detail.data, split.axis)
-    own = {trait for trait in node.traits if trait in _OF_ALL_PARTS or trait.startswith("part")}
-    return frozenset(of_data | own) - _REWRITTEN
-
-
-def _lengths_given(node: NodeTraits, split: CanonicalSplit, variant: Variant) -> Given | None:
-    """Return how the lengths would be given if they were written out; None where the version cannot have them."""
-    if split.static_lengths is not None:
-        return "attribute" if variant.since_version < 13 else "constant"
-    if variant.since_version < 13:
-        return None
-    return "input" if any(trait.endswith("-input") for trait in node.traits & FORMS.keys()) else "computed"
 
 
 # Splits without empty parts -------------------------------------------------------------------------------------------
@@ -318,7 +222,18 @@ def _may_be_constant(model: ModelProto, split_node: SplitNode, target: Target) -
     others = [dim for place, dim in enumerate(data.shape or (None,)) if place != axis]
     is_known = data.dtype is not None and all(isinstance(dim, int) for dim in others)
     has_initializers = model.ir_version >= INITIALIZER_IR_VERSION and not split_node.scope.in_function
-    return is_known and has_initializers and "constant-empty" in target.reads
+    return is_known and has_initializers and _reads_empty_constants(target, opset_of(split_node.scope.imports))
+
+
+def _reads_empty_constants(target: Target, opset: int) -> bool:
+    """Return True if the target was measured to read an initializer without elements."""
+    version = version_at("Identity", opset)
+    kind = (("data", "const"), ("empty", "yes"))
+    return (
+        target.measured is not None
+        and version is not None
+        and target.judge_version(f"Identity-{version.since_version}", frozenset(), kind).verdict == "reads"
+    )
 
 
 def _joins_of(root: Sequence[Scope], split_node: SplitNode, name: str, empty: Collection[str]) -> list[_Edit] | None:
@@ -369,11 +284,6 @@ def _plan_part(plan: Plan, split_node: SplitNode, name: str, readers: Sequence[_
 # Slices with plain bounds ---------------------------------------------------------------------------------------------
 
 
-# What is gone where all bounds are constants within the dimension.
-_UNUSUAL = {"bounds-int32", "bounds-steps", "bounds-open", "bounds-negative", "axis-negative"}
-_WRITTEN = {"slice-folded", "slice-fixed", "slice-constant"}
-
-
 def plan_plain_slice(
     plan: Plan,
     model: ModelProto,
@@ -383,18 +293,23 @@ def plan_plain_slice(
     names: FreshNames,
     why: str,
 ) -> None:
-    """Plan that a Slice gets such bounds, where they are known and the target reads it then."""
+    """Plan that a Slice gets constant bounds within the dimension, where they are known and the target is not known to
+    refuse it then.
+    """
     bounds = _bounds(node, detail)
-    plain = (node.traits - _UNUSUAL - _WRITTEN) | {"slice-constant"}
-    if bounds is None or not node.traits & _WRITTEN or target.failures_of(plain):
+    if bounds is None or node.seen is None:
         return
-    emission = new_emission(plan, model, node.scope, node.node, node.index, names, opset_of(node.scope.imports))
+    opset = opset_of(node.scope.imports)
+    emission = new_emission(plan, model, node.scope, node.node, node.index, names, opset)
     given = [emission.constant(values, hint) for values, hint in zip(bounds, ("starts", "ends", "axes"), strict=True)]
     made = make_node("Slice", [node.node.input[0], *given], list(node.node.output))
     made.name, made.doc_string = node.node.name, node.node.doc_string
     made.metadata_props.extend(node.node.metadata_props)
     emission.main(made)
-    plan.replace(node.scope, node.index, emission.replacement(why, node.label, node.label))
+    replacement = emission.replacement(why, node.label, node.label)
+    judged = judge_written(made, WrittenValues.of(replacement, node.seen, "shape"), opset, target)
+    if judged.verdict in ("reads", "unmeasured"):
+        plan.replace(node.scope, node.index, replacement)
 
 
 def _bounds(node: NodeTraits, detail: GraphDetail) -> tuple[list[int], list[int], list[int]] | None:
