@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from splitgraph.model.scopes import OPERATORS_WITH_BODIES
 from splitgraph.runtimes.runners.interpreters import Kind
 from splitgraph.runtimes.runners.runner import JobAnswer
 
@@ -54,7 +55,8 @@ class FirstNode:
         if self.alone:
             text += "; alone it is right"
             text += f", and so it is here if the result of {self.cause} is a constant" if self.cause else ""
-        return text
+        has_bodies = self.operator.partition("-")[0] in OPERATORS_WITH_BODIES
+        return text + ("; the nodes inside of it were not searched" if has_bodies else "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -148,6 +148,18 @@ def test_a_model_that_is_right_has_no_first_node() -> None:
     assert search(chain(), lambda model: None, X)[0] is None
 
 
+def test_a_node_with_bodies_is_named_and_said_not_to_be_searched() -> None:
+    model = model_of(
+        "g (float[N, 3] x, bool c) => (float[N, 3] z) { y = If(c) <"
+        "then_branch = t () => (float[N, 3] a) { a = Exp(x) }, else_branch = e () => (float[N, 3] b) { b = Neg(x) }"
+        "> z = Abs(y) }"
+    )
+    found, _ = search(model, refuses("If"), {**X, "c": np.array(True)})
+    assert found is not None
+    assert found.operator.startswith("If-")
+    assert found.told.endswith("; the nodes inside of it were not searched")
+
+
 @pytest.mark.parametrize(("answer", "told"), [("dies", "dies"), ("hangs", "hangs"), ("refuses", "refuses")])
 def test_how_a_node_fails(answer: Any, told: str) -> None:
     def fault(model: onnx.ModelProto) -> HostRun | None:
