@@ -30,8 +30,9 @@ class CaseGraph:
         self.constants: dict[str, Array] = {}
         self.outputs: list[str] = []
         self.subject: NodeProto | None = None
-        # Whether the next data is computed from constants, and the results are made to depend on an input after all.
-        self.folds = self.is_folded = False
+        # How the next data is given that is a constant, and whether one was: then the results are made to depend on an
+        # input after all.
+        self.constant_data, self.is_constant = "", False
         # What the results of the node and of the graph are, once they were computed.
         self.values: dict[str, Array] = {}
         self._count = 0
@@ -58,9 +59,9 @@ class CaseGraph:
     ) -> str:
         """Data that is computed from an input of the graph. open: the dimensions that are symbols."""
         held = self.numbers(*shape, dtype=dtype) if array is None else array
-        if self.folds and dtype != "bool":
-            self.folds, self.is_folded = False, True
-            return self.given(held.astype(dtype), "folded")
+        if self.constant_data:
+            how, self.constant_data, self.is_constant = self.constant_data, "", True
+            return self.given(held.astype(dtype), how)
         name = self.graph_input(held, open=open)
         return self.add("Add", [name, self.constant(np.array(0.5, dtype))]) if dtype in _FLOATS else name
 
@@ -90,6 +91,8 @@ class CaseGraph:
             return ""
         if how == "node":
             return self.add("Constant", [], value=numpy_helper.from_array(held, ""))
+        if how == "folded" and held.dtype == bool:
+            return self.add("Not", [self.constant(~held)])
         if how == "folded":
             zero = self.constant(np.zeros((), held.dtype))
             return self.add("Add", [self.constant(held), zero])
@@ -108,7 +111,9 @@ class CaseGraph:
         """A list or a number whose positive elements come from the sizes of an input, as exporters write it."""
         parts, flat = [], np.atleast_1d(wanted)
         taken = [int(each) for each in flat if each > 0]
-        source = self.data(taken or [2], open=range(len(taken) or 1) if is_open else ())
+        # Nobody asks for the size of a list, and some runtimes make a matrix of it.
+        more = [2] * (3 - len(taken))
+        source = self.data([*taken, *more], open=range(len(taken) or 1) if is_open else ())
         shape = self.add("Shape", [source])
         if not wanted.ndim:
             return self.add("Gather", [shape, self.constant(np.array(0))], axis=0)
@@ -154,7 +159,7 @@ class CaseGraph:
         """Results go into a Mul; others than float32 go through a Cast before that."""
         for name in names:
             plain = name if dtype == "float32" else self.add("Cast", [name], to=TensorProto.FLOAT)
-            other = self.data((1,)) if self.is_folded else self.constant(np.array(2, np.float32))
+            other = self.data((1,)) if self.is_constant else self.constant(np.array(2, np.float32))
             self.outputs.append(self.add("Mul", [plain, other]))
 
     def use_number(self, name: str, dtype: str) -> None:

@@ -24,6 +24,7 @@ from cases import write_case
 from chains import OLDEST, fully_measured, known_versions
 from factor_recipes import SHAPES, Recipe
 from factor_recipes_of_elements import ELEMENTS
+from factor_recipes_of_exports import EXPORTS
 from factor_recipes_of_graphs import GRAPHS
 from factor_recipes_of_layers import LAYERS
 from onnx import ModelProto, TensorProto, helper, numpy_helper
@@ -36,10 +37,10 @@ from splitgraph.runtimes.check import examine  # noqa: E402
 from splitgraph.runtimes.node_traits import Kind  # noqa: E402
 
 Array = np.ndarray[Any, Any]
-RECIPES = [*SHAPES, *ELEMENTS, *LAYERS, *GRAPHS]
+RECIPES = [*SHAPES, *ELEMENTS, *LAYERS, *GRAPHS, *EXPORTS]
 SUBJECT = "subject"
-# The change of data that is computed from constants; in these families of cases.
-FOLDED: Mapping[str, Any] = {"data": "folded"}
+# The changes of data that is a constant, or computed from constants; in these families of cases.
+CONSTANT: Sequence[Mapping[str, Any]] = ({"data": "folded"}, {"data": "init"})
 _WITH_DATA = frozenset({"", "data", "linear"})
 # The reference evaluator gives old versions of these the meaning that they have from opset 13 on.
 _SINCE_13 = frozenset({"Softmax", "LogSoftmax", "Hardmax"})
@@ -55,7 +56,7 @@ def write(folder: Path, operators: Sequence[str] = ()) -> dict[str, int]:
             continue
         for label, opset, changes in _versions(recipe):
             seen: set[Kind] = set()
-            more = [FOLDED] if changes and recipe.family in _WITH_DATA else []
+            more = CONSTANT if changes and recipe.family in _WITH_DATA else []
             for number, change in enumerate(({}, *changes, *more)):
                 said = _said(change)
                 made = _case(recipe, opset, change)
@@ -82,8 +83,10 @@ def _versions(recipe: Recipe) -> Iterator[tuple[str, int, Sequence[Mapping[str, 
     with.
     """
     full = fully_measured(recipe.operator)
+    newer = 99
     for version in reversed(known_versions(recipe.operator)):
-        opset = max(version.since_version, OLDEST)
+        opset = max(version.since_version, OLDEST, recipe.at if recipe.at < newer else 0)
+        newer = version.since_version
         if recipe.since <= opset <= recipe.until:
             changes = recipe.changes if version.since_version in full else ()
             yield f"{recipe.operator}-{version.since_version}", opset, changes
@@ -103,9 +106,10 @@ Case = tuple[ModelProto, CaseGraph, dict[str, Array], Kind]
 def _case(recipe: Recipe, opset: int, change: Mapping[str, Any]) -> Case | str:
     """A case with what it computes, and its factors; or why there is none."""
     graph = CaseGraph(opset, recipe.domain)
-    graph.folds = change is FOLDED
+    is_constant = any(change is each for each in CONSTANT)
+    graph.constant_data = change["data"] if is_constant else ""
     try:
-        recipe.build(graph, **({} if graph.folds else change))
+        recipe.build(graph, **({} if is_constant else change))
         model = _declared(graph.model())
         onnx.checker.check_model(model, full_check=True)
     except Exception as error:

@@ -23,7 +23,8 @@ RANKS = ({"shape": (6,)}, {"shape": (4, 6)}, {"shape": (2, 3, 4, 6)}, {"shape": 
 class Recipe(NamedTuple):
     """How cases of an operator are built. build: puts the node into a graph, at the opset of the graph. changes: of its
     words, one case for each. since: the opsets between which the operator is built in this way. family: of several ways
-    to use one operator, "" for the only one.
+    to use one operator, "" for the only one. at: the opset of the graph, for a version that is older than the operators
+    around it.
     """
 
     operator: str
@@ -33,6 +34,7 @@ class Recipe(NamedTuple):
     until: int = 99
     family: str = ""
     domain: str = ""
+    at: int = 0
 
 
 def changes(*groups: Change | Iterable[Change]) -> list[Change]:
@@ -322,15 +324,11 @@ def _gather(g: CaseGraph, shape: Any = (6, 8), axis: Any = 0, indices: Any = ((0
 def _gather_sizes(g: CaseGraph, index: Any = 1, given: str = "init", axis: Any = 0, open: Any = (0, 1, 2),
                   use: str = "Unsqueeze", index_type: str = "int64") -> None:  # fmt: skip
     shape = g.add("Shape", [g.data((2, 3, 8), open=open)])
-    if given == "node" and g.opset >= 12 and not isinstance(index, tuple):
-        held = g.add("Constant", [], value_int=index)
-    else:
-        held = g.given(index, given, index_type)
+    held = g.given(index, given, index_type)
     (made,) = g.put("Gather", [shape, held], axis=axis)
-    if use == "Cast":
-        g.use_number(made, "int64")
-    else:
-        g.use_sizes(made, 1 if isinstance(index, tuple) else 0)
+    # As TorchScript writes it; a Cast to another type is a case of Cast.
+    held = g.add("Cast", [made], to=7) if use == "Cast" else made
+    g.use_sizes(held, 1 if isinstance(index, tuple) else 0)
 
 
 _GATHER = changes(
@@ -387,14 +385,17 @@ def _slice_from(g: CaseGraph, bounds: str = "shape", open: Any = ()) -> None:
 
 
 def _slice_sizes(g: CaseGraph, starts: Any = (0,), ends: Any = (2,), given: str = "init", open: Any = (0, 1, 2),
-                 axes: Any = (0,), steps: Any = None) -> None:  # fmt: skip
+                 axes: Any = (0,), steps: Any = None, use: str = "") -> None:  # fmt: skip
     shape = g.add("Shape", [g.data((2, 3, 8), open=open)])
     if g.opset < 10:
         (made,) = g.put("Slice", [shape], starts=list(starts), ends=list(ends), axes=list(axes))
     else:
         lists = [g.given(list(each), given, "int64") for each in (starts, ends, axes, *([steps] if steps else []))]
         (made,) = g.put("Slice", [shape, *lists])
-    g.use_sizes(made)
+    if use == "Cast":
+        g.use([g.add("Mul", [g.data((2, 1)), g.add("Sqrt", [g.add("Cast", [made], to=1)])])])
+    else:
+        g.use_sizes(made)
 
 
 _SLICE = changes(
@@ -596,6 +597,8 @@ SHAPES = [
             {"steps": (1,)},
             {"steps": (-1,), "starts": (-1,), "ends": (-INT_MAX,)},
             {"given": "folded"},
+            *({"use": "Cast", "starts": (-1,), "ends": (INT_MAX,), "given": how} for how in ("init", "node")),
+            {"use": "Cast", "starts": (-1,), "ends": (INT_MAX,), "given": "node", "open": ()},
         ],
         family="sizes",
     ),

@@ -27,7 +27,7 @@ def _unary(operator: str, result: str | None = None, **attributes: Any) -> Calla
     return build
 
 
-def _binary(operator: str, kind: str = "float32", result: str | None = None) -> Callable[..., None]:
+def binary(operator: str, kind: str = "float32", result: str | None = None) -> Callable[..., None]:
     def build(g: CaseGraph, shape: Any = (2, 3, 8), other: Any = None, B: str = "data", A: str = "data",
               T: str = kind, open: Any = (), open_other: Any = ()) -> None:  # fmt: skip
         def value(size: Any, how: str, opened: Any) -> str:
@@ -310,20 +310,20 @@ ELEMENTS = [
         since=15,
         family="number",
     ),
-    *(Recipe(name, _binary(name), _MORE, since=8, family="more") for name in ("Max", "Min", "Sum", "Mean")),
+    *(Recipe(name, binary(name), _MORE, since=8, family="more") for name in ("Max", "Min", "Sum", "Mean")),
     Recipe("CastLike", _cast_like, [*ways("given", "node", "data"), *RANKS[1:3], *OPEN, {"T": "int64"}], since=15),
-    Recipe("Mod", _binary("Mod", "int64"), [*_FEW, {"T": "int32"}], since=10, family="data"),
+    Recipe("Mod", binary("Mod", "int64"), [*_FEW, {"T": "int32"}], since=10, family="data"),
     *(
-        Recipe(name, _unary(name), _UNARY if name in _FULL else [*_UNARY[1:5], {"open": (0,)}, {"T": "float16"}])
+        Recipe(name, _unary(name), _UNARY if name in _FULL else [*_UNARY[:5], {"open": (0,)}, {"T": "float16"}])
         for name in _FLOAT_UNARY
     ),
     *(Recipe(name, _unary(name), [*_UNARY[1:3], {"open": (0,)}], since=since) for name, since in _NEWER_UNARY.items()),
     Recipe("LeakyRelu", _unary("LeakyRelu"), [{"alpha": 0.2}], family="alpha"),
     Recipe("Gelu", _unary("Gelu"), [{"approximate": "tanh"}], since=20, family="tanh"),
-    *(Recipe(name, _binary(name), [*_BINARY, *_NUMBERS]) for name in ("Add", "Mul", "Sub", "Div")),
+    *(Recipe(name, binary(name), [*_BINARY, *_NUMBERS]) for name in ("Add", "Mul", "Sub", "Div")),
     *(Recipe(name, _sizes(name), _OF_SIZES, family="sizes") for name in ("Add", "Mul", "Sub", "Div")),
     *(
-        Recipe(name, _binary(name), [*_FEW, *FLOATS[:1], {"other": (3, 1)}, {"other": ()}], since=8)
+        Recipe(name, binary(name), [*_FEW, *FLOATS[:1], {"other": (3, 1)}, {"other": ()}], since=8)
         for name in ("Pow", "Max", "Min")
     ),
     Recipe(
@@ -341,12 +341,12 @@ ELEMENTS = [
     ),
     *(
         Recipe(
-            name, _binary(name, result="bool"), [*_FEW, {"T": "int64"}, {"T": "int32"}, {"other": (3, 1)}], since=since
+            name, binary(name, result="bool"), [*_FEW, {"T": "int64"}, {"T": "int32"}, {"other": (3, 1)}], since=since
         )
         for name, since in (("Greater", 9), ("Less", 9), ("Equal", 11), ("GreaterOrEqual", 12), ("LessOrEqual", 12))
     ),
     *(
-        Recipe(name, _binary(name, "bool"), [{"other": (8,)}, {"shape": (4, 6)}, {"open": (0,)}])
+        Recipe(name, binary(name, "bool"), [{"other": (8,)}, {"shape": (4, 6)}, {"open": (0,)}])
         for name in ("And", "Or", "Xor")
     ),
     *(

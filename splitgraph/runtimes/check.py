@@ -17,6 +17,7 @@ from splitgraph.model.scopes import node_label
 from splitgraph.options import STRICT, Leeway
 from splitgraph.runtimes.measured import imports_label
 from splitgraph.runtimes.node_traits import NodeTraits, traits_of
+from splitgraph.runtimes.patterns import ends_pattern
 from splitgraph.runtimes.target import Target
 from splitgraph.runtimes.verdicts import Factor, Judged, Verdict
 
@@ -244,7 +245,9 @@ def blamed(node: NodeTraits, target: Target) -> tuple[Factor, ...]:
 
 def failing(target: Target, node: NodeTraits) -> Target:
     """Return a target that reads no node of this kind, because one failed when it was run."""
-    return replace(target, failed_here=target.failed_here | {(node.operator, node.own)})
+    # Other nodes like it may run where the pattern that ends with it is what failed.
+    kind = node.factors if ends_pattern(node.factors) else None
+    return replace(target, failed_here=target.failed_here | {(node.operator, node.own, kind)})
 
 
 def is_not_read(node: NodeTraits, target: Target) -> bool:

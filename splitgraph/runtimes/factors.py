@@ -12,6 +12,7 @@ whose value follows from another one, or is not known, is left out.
 | a later output | `absent`, `unused`, `used` |
 | `rank`, `data` | of the first input; `const`, `sizes` or `data` |
 | `along`, `before`, `behind` | the dimensions that the node reads, and those around them: `fixed` or `open` |
+| `gelu` | of the last node of a pattern that runtimes take for one operator: `halved inside` |
 
 `factors_of_splits.py` lists those of splits.
 """
@@ -28,6 +29,7 @@ from splitgraph.model.value_type import DTYPE_NUMBERS, UNKNOWN, ValueType
 from splitgraph.runtimes.factors_of_bodies import factors_of_bodies
 from splitgraph.runtimes.factors_of_lists import factors_of_lists
 from splitgraph.runtimes.factors_of_splits import factors_of_split
+from splitgraph.runtimes.patterns import factors_of_patterns
 from splitgraph.runtimes.seen_values import BEFORE_THE_RUN, Seen, listed, place
 
 _DTYPES = {number: name for name, number in DTYPE_NUMBERS.items()}
@@ -62,6 +64,7 @@ def factors(node: NodeProto, version: OperatorVersion | None, seen: Seen, split:
     elif node.input:
         found.update(_of_data(node, data, seen))
         found.update(factors_of_lists(node, data, seen))
+        found.update(factors_of_patterns(node, seen))
     for key, value in factors_of_split(node, split, seen) if split is not None else ():
         found.pop(key, None)
         if value is not None:
@@ -104,7 +107,8 @@ def _of_axis(held: AttributeProto | None, default: AttributeProto | None, data: 
 def _value(held: AttributeProto, default: AttributeProto | None) -> str:
     kind = held.type
     if kind == AttributeProto.STRING:
-        return held.s.decode("utf-8", "replace")
+        text = held.s.decode("utf-8", "replace")
+        return _renamed(text) if held.name == "equation" else text
     if kind == AttributeProto.INT:
         if held.name in _OF_TYPES:
             return _DTYPES.get(held.i, "0")
@@ -116,6 +120,18 @@ def _value(held: AttributeProto, default: AttributeProto | None) -> str:
     if kind == AttributeProto.TENSOR:
         return _DTYPES.get(held.t.data_type, "tensor")
     return "given"
+
+
+def _renamed(equation: str) -> str:
+    """Return an equation of Einsum with the letters a, b, c, ... in the order in which they stand: which ones an
+    exporter takes means nothing.
+    """
+    names: dict[str, str] = {}
+    return "".join(
+        names.setdefault(each, chr(ord("a") + len(names))) if each.isalpha() else each
+        for each in equation
+        if not each.isspace()
+    )
 
 
 # Types, inputs and outputs --------------------------------------------------------------------------------------------
@@ -168,9 +184,10 @@ def _of_inputs(node: NodeProto, version: OperatorVersion | None, seen: Seen) -> 
 def _given(name: str, is_data: bool, seen: Seen) -> str:
     if not name:
         return "absent"
-    if 0 in (seen.type_of(name).shape or ()):
-        return "empty"
     how = seen.how(name)
+    # An empty result is told of the node that gives it.
+    if how in ("init", "node") and 0 in (seen.type_of(name).shape or ()):
+        return "empty"
     return "data" if is_data and how in ("computed", "input") else how
 
 

@@ -32,7 +32,7 @@ _OF_LENGTHS = frozenset({"Split", "SplitToSequence"})
 _ELEMENTWISE = frozenset(
     {"Add", "Sub", "Mul", "Div", "Pow", "Mod", "And", "Or", "Xor", "Equal", "Greater", "GreaterOrEqual", "Less"}
     | {"LessOrEqual", "BitShift", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "PRelu", "Max", "Min", "Mean", "Sum"}
-    | {"Where", "Expand"}
+    | {"Where"}
 )
 Found = Iterator[tuple[str, str]]
 

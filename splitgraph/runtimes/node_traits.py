@@ -26,6 +26,7 @@ from splitgraph.model.value_type import UNKNOWN, Contents, ValueType
 from splitgraph.model.values import tensor_contents
 from splitgraph.runtimes.factors import Factors, factors
 from splitgraph.runtimes.operator_traits import operator_traits
+from splitgraph.runtimes.patterns import factors_of_patterns
 from splitgraph.runtimes.seen_values import BEFORE_THE_RUN, How, Seen
 
 # The name under which tables hold calls of local functions.
@@ -242,7 +243,8 @@ class _TraitReader:
         key = None
         if visit is not None:
             given = [self.how(name) if name else None for name in node.input]
-            key = (visit, *given, *(frozenset(self.readers(name)) for name in node.output))
+            read_by = (frozenset(self.readers(name)) for name in node.output)
+            key = (visit, *given, *read_by, *factors_of_patterns(node, self))
             if key in self._own:
                 return self._own[key]
         own = operator_traits(node, version, self.type_of, self._is_before_the_run, self._is_of_shapes)
@@ -251,6 +253,10 @@ class _TraitReader:
         if key is not None:
             self._own[key] = result
         return result
+
+    def maker(self, name: str) -> NodeProto | None:
+        """Return the node that makes a value, None for one that no node makes."""
+        return self.producers.node(name)
 
     def readers(self, name: str) -> Collection[str]:
         """Return the operators that read a value, and "" for an output of a graph."""

@@ -31,6 +31,10 @@ class Seen(Protocol):
         """Return the elements of a short value, as far as they are known or follow from sizes."""
         ...
 
+    def maker(self, name: str) -> NodeProto | None:
+        """Return the node that makes a value, None for one that no node makes."""
+        ...
+
     def readers(self, name: str) -> Collection[str]:
         """Return the operators that read a value, and "" for an output of the graph."""
         ...

@@ -35,7 +35,8 @@ class Target:
     which was not measured.
     newest_opset, newest_ir_version: the newest that it reads, None for no known limit. asked: the version that the
     caller asked for, as typed; "" for none. failed_here: kinds of nodes that failed when they were run, which counts
-    for more than the table (see `check.failing`): their labels, and the traits of their operators.
+    for more than the table (see `check.failing`): their labels, the traits of their operators, and their factors if
+    only these count.
     refuses_unnamed: it refuses an input with a dimension that has neither a size nor a name.
     """
 
@@ -48,7 +49,7 @@ class Target:
     newest_opset: int | None
     newest_ir_version: int | None
     asked: str = field(default="", compare=False)
-    failed_here: frozenset[tuple[str, frozenset[str]]] = frozenset()
+    failed_here: frozenset[tuple[str, frozenset[str], Kind | None]] = frozenset()
     refuses_unnamed: bool = False
 
     @property
@@ -92,7 +93,7 @@ class Target:
         """Return what the runtime does with a node. label: its operator and version. traits: of its operator. kind: its
         factors.
         """
-        if (label, traits) in self.failed_here:
+        if not self.failed_here.isdisjoint([(label, traits, None), (label, traits, kind)]):
             import_whole("splitgraph.runtimes.verdicts")
             from splitgraph.runtimes.verdicts import Judged
 

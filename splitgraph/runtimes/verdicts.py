@@ -22,7 +22,7 @@ Verdict = Literal["reads", "refuses", "wrong", "some", "unmeasured"]
 Factor = tuple[str, str]
 # Letters of answers. "?": the case could not be given, or its control fails; it says nothing of the operator.
 RUNS, NOTHING, MIXED = ".", "?", "m"
-_WRONG, _DEADLY = frozenset("Wk"), frozenset("XH")
+_WRONG, _DEADLY, _FAILS = frozenset("Wk"), frozenset("XH"), frozenset("rWkXH")
 _OF_ANOTHER_RANK = "the numbers are right, and their rank is another one"
 _MOST_NAMED = 2
 # So many cases have to fail, where none is a base, so that an operator version is refused.
@@ -86,6 +86,11 @@ class MeasuredOperator:
         }
 
     @cached_property
+    def _without_base(self) -> frozenset[frozenset[Factor]]:
+        """The factors of cases that were made from no base, and have no control."""
+        return frozenset(case.factors for case in self.cases if case.base < 0)
+
+    @cached_property
     def _all(self) -> Sequence[tuple[FactorCase, str, MeasuredOperator]]:
         """All cases that count, with their answers."""
         groups = [self, *(other for other in self.alike if other.runs)]
@@ -122,15 +127,21 @@ class MeasuredOperator:
     @cached_property
     def together(self) -> Mapping[frozenset[Factor], str]:
         """The sets of factors that are to blame together, with the answer."""
-        running = [case.factors for case, letter, _ in self._all if letter in (RUNS, MIXED)]
+        # A case that was made from no base may run by its numbers, such as a Cast to bool of zeros and ones.
+        running = [case.factors for case, letter, _ in self._all if letter in (RUNS, MIXED) and case.base >= 0]
         found: dict[frozenset[Factor], str] = {}
         for case, letter, group in self._all:
             if letter in (RUNS, MIXED) or case.base < 0 or case.factors - self.seen or not group._base_runs(case):
                 continue
             changed = case.factors - group.cases[case.base].factors
-            # What runs in another case is not to blame.
-            if changed and not any(changed <= factors for factors in running):
+            if not changed:
+                continue
+            # What runs in other cases is to blame only beside what none of these has.
+            beside = case.factors.difference(*(factors for factors in running if changed <= factors))
+            if not any(changed <= factors for factors in running):
                 found[changed] = letter
+            elif beside:
+                found[changed | beside] = letter
         return found
 
     def _base_runs(self, case: FactorCase) -> bool:
@@ -146,6 +157,11 @@ class MeasuredOperator:
         """Return what is known of a node with these factors."""
         factors = frozenset(kind)
         exact = self._own.get(factors)
+        if exact in _FAILS and factors in self._without_base and factors <= self.seen and not self._guilty(factors):
+            # Its graph may be what failed: each factor runs in a case with a control.
+            return Judged("unmeasured", f"one case like this {self.label} fails, and all that it has runs in others")
+        if exact == RUNS and factors in self._without_base and self.runs and self._guilty(factors):
+            return self._judge_factors(factors)
         if exact is not None and exact != MIXED:
             guilty = () if exact == RUNS or not self.runs else self._guilty(factors)
             text = f"{self.label} {f'with {told(guilty)}' if guilty else 'like this one'}"

@@ -21,9 +21,7 @@ DOCS = ROOT / "docs"
 CONSOLE = re.compile(r"```console\n(.*?)```", re.DOTALL)
 # How long many models take differs from run to run.
 SECONDS = re.compile(r" in \d+\.\d s$", re.MULTILINE)
-# So does whether a verification took so long that the program says so.
-SLOW_VERIFICATION = re.compile(r"^verification took \d+ s; --no-verify skips it\n?", re.MULTILINE)
-# And whether another version of a runtime is there, in place of the one that was asked for.
+# So does whether another version of a runtime is there, in place of the one that was asked for.
 OTHER_VERSION = re.compile(r"(?<=not installed here) \([\d.]+ is\)")
 PYTHON = re.compile(r"```python\n((?:(?!```).)*)```\n\n```\n(.*?)```", re.DOTALL)
 
@@ -68,13 +66,8 @@ def outputs(commands: Sequence[str], folder: Path) -> dict[str, str]:
     """Return what each command prints; they run in order."""
     typed = json.dumps([shlex.split(command)[2:] for command in commands])
     shown = json.loads(run(_RUNNER, folder, typed))
-    return dict(zip(commands, map(_without_accidents, shown), strict=True))
-
-
-def _without_accidents(output: str) -> str:
-    """Return what is printed whatever the load of the machine, and whichever runtimes it has."""
-    plain = SECONDS.sub(" in 1.0 s", SLOW_VERIFICATION.sub("", output).rstrip())
-    return OTHER_VERSION.sub("", plain)
+    plain = [OTHER_VERSION.sub("", SECONDS.sub(" in 1.0 s", output.rstrip())) for output in shown]
+    return dict(zip(commands, plain, strict=True))
 
 
 def commands_of(block: str) -> list[str]:

@@ -45,6 +45,10 @@ def operator(letters: str, changes: Sequence[str], label: str = "Op-1", *, has_b
         # Each runs, and both together do not.
         ("...r", ["axis=first", "rank=4", "axis=first rank=4"], "axis=first rank=4 T=float32", "refuses"),
         ("...r", ["axis=first", "rank=4", "axis=first rank=4"], "axis=first", "reads"),
+        # What runs with another type is to blame with this one.
+        ("...r.", ["axis=first T=int64", "T=int64", "axis=first", "rank=4"], "axis=first rank=4", "refuses"),
+        ("...r.", ["axis=first T=int64", "T=int64", "axis=first", "rank=4"], "axis=first rank=4 T=int64", "reads"),
+        ("...r.", ["axis=first T=int64", "T=int64", "axis=first", "rank=4"], "rank=4", "reads"),
         # A case that says nothing, and one that was never made.
         (".?", ["axis=first"], "axis=first", "unmeasured"),
         (".", [], "axis=first", "unmeasured"),
@@ -82,6 +86,24 @@ def test_cases_without_a_base(letters: str, number: int, expected: str) -> None:
     """Few cases that fail refuse nothing: they may be special."""
     held = operator(letters, ["rank=4 axis=first", "rank=5 axis=second"][:number], has_base=False)
     assert held.judge(tuple(sorted(factors("" if expected == "reads" else "T=int8", BASE)))).verdict == expected
+
+
+@pytest.mark.parametrize(
+    ("letters", "expected"), [("...r", "unmeasured"), ("...W", "unmeasured"), ("..rr", "refuses"), ("....", "reads")]
+)
+def test_a_failing_case_without_a_control_is_not_believed_over_those_with_one(letters: str, expected: str) -> None:
+    """Both factors run alone: the graph of the case without a base may be what failed."""
+    based = [FactorCase(factors(change, BASE), 0) for change in ("", "axis=first", "rank=4")]
+    held = MeasuredOperator("Op-1", [*based, FactorCase(factors("axis=first rank=4", BASE), -1)], letters)
+    assert held.judge(tuple(sorted(factors("axis=first rank=4", BASE)))).verdict == expected
+
+
+def test_a_case_without_a_base_that_runs_does_not_acquit_what_fails_in_one_with_a_base() -> None:
+    """It may run by its numbers."""
+    based = [FactorCase(factors(change, BASE), 0) for change in ("", "axis=first", "rank=4", "axis=first rank=4")]
+    older = FactorCase(factors("axis=first rank=4 T=int8", BASE), -1)
+    held = MeasuredOperator("Op-1", [*based, older], "...W.")
+    assert held.judge(tuple(sorted(older.factors))).verdict == "wrong"
 
 
 def test_words_name_the_factor_and_a_death() -> None:

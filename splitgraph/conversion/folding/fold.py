@@ -9,6 +9,7 @@ from splitgraph.conversion.apply import apply_plan
 from splitgraph.conversion.folding.branches import Branches
 from splitgraph.conversion.folding.bypass import plan_bypass
 from splitgraph.conversion.folding.constants import ByteBudget, plan_constants
+from splitgraph.conversion.folding.declared import drop_shapes, untrue_shapes
 from splitgraph.conversion.folding.elements import Elements
 from splitgraph.conversion.folding.formulas import Formulas
 from splitgraph.conversion.folding.readings import SaidSizes
@@ -72,6 +73,9 @@ class _Folding:
                 break
         for plan_step in (self._write_constants, self._bypass, self._say_sizes, self._shorten_formulas, self._sweep):
             self._step(plan_step)
+        if self.nonempty:
+            # For a runtime, which may believe what is declared; for everybody else it stays.
+            self._drop_untrue_shapes()
         told = with_nodes(self.told.notes, self.walked.scopes)
         self.rewrite = self.rewrite.then(step(self.rewrite.model, (), told))
 
@@ -96,6 +100,13 @@ class _Folding:
         self.rewrite = self.rewrite.then(apply_plan(plan, model, owned=model is not self.given))
         self.walked = walk_model(self.rewrite.model, self.walked.leeway)
         return True
+
+    def _drop_untrue_shapes(self) -> None:
+        untrue = list(untrue_shapes(self.rewrite.model, self.walked))
+        if untrue:
+            copy = ModelProto()
+            copy.CopyFrom(self.rewrite.model)
+            self.rewrite = self.rewrite.then(step(copy, drop_shapes(copy, untrue)))
 
     @property
     def _functions(self) -> frozenset[FunctionKey]:

@@ -109,6 +109,9 @@ class _Written:
     def contents(self, name: str) -> Contents | None:
         return self.values.contents(name)
 
+    def maker(self, name: str) -> NodeProto | None:
+        return None
+
     def readers(self, name: str) -> Collection[str]:
         return ("Mul",)
 

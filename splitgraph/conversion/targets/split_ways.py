@@ -186,6 +186,10 @@ class WrittenValues:
         constant = self.constants.get(name)
         return self.seen.contents(name) if constant is None else tensor_contents(constant)
 
+    def maker(self, name: str) -> NodeProto | None:
+        """Return the node that makes a value, None for a new one."""
+        return None if name in self.computed else self.seen.maker(name)
+
     def readers(self, name: str) -> Collection[str]:
         """Return the operators that read a value, and "" for an output of the graph; nothing reads a new output."""
         return () if name in self.computed else self.seen.readers(name)

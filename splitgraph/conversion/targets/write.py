@@ -14,6 +14,7 @@ from splitgraph.conversion.splits.joined_slices import plan_partitions
 from splitgraph.conversion.splits.lower import SplitNode, SplitRewrites, lower_split
 from splitgraph.conversion.splits.sequences import plan_sequences
 from splitgraph.conversion.targets.operators import first_read, plan_other_operators
+from splitgraph.conversion.targets.patterns import plan_parted
 from splitgraph.conversion.targets.split_ways import SplitWay, WrittenValues, first_read_way, judge_written
 from splitgraph.inference.walk_results import GraphDetail
 from splitgraph.model.attributes import make_node
@@ -25,6 +26,7 @@ from splitgraph.model.value_type import DTYPE_NUMBERS, UNKNOWN
 from splitgraph.model.values import tensor_contents
 from splitgraph.runtimes.check import Examined
 from splitgraph.runtimes.node_traits import NodeTraits
+from splitgraph.runtimes.patterns import ends_pattern
 from splitgraph.runtimes.target import Target
 from splitgraph.splits.canonical import dimension_on
 from splitgraph.splits.lowering import set_int
@@ -79,6 +81,8 @@ class TargetPlanner:
             if node.node.op_type == "Slice" and not self._is_planned(node):
                 detail = walked.graphs[node.scope.path]
                 plan_plain_slice(self.plan, model, node, detail, self.target, names, why)
+            if ends_pattern(node.factors):
+                plan_parted(self.plan, model, node, names, why)
         self._write_others(root, names, why, failing)
 
     def _write_others(

@@ -1,0 +1,682 @@
+"""What exports of today have besides: sizes of the data itself, masks, states from sizes, indices, products by letters.
+
+They come behind all other recipes, so that the cases of those keep their numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from case_graph import CaseGraph
+from factor_recipes import FLOATS, INT_MAX, OPEN, RANKS, Recipe, changes, ways
+from factor_recipes_of_elements import binary
+from onnx import helper, numpy_helper
+
+# Sizes of the data itself ---------------------------------------------------------------------------------------------
+
+
+def _own_sizes(g: CaseGraph, data: str, wanted: Sequence[int | str], given: str = "init") -> str:
+    """A list of numbers and of sizes of data: "0" is its first size."""
+    shape, parts = g.add("Shape", [data]), []
+    for each in wanted:
+        if isinstance(each, int):
+            parts.append(g.given([each], given, "int64"))
+            continue
+        picked = g.add("Gather", [shape, g.given(int(each), given, "int64")], axis=0)
+        axes = {} if g.opset >= 13 else {"axes": [0]}
+        parts.append(g.add("Unsqueeze", [picked, *([g.given([0], given, "int64")] if g.opset >= 13 else [])], **axes))
+    return g.add("Concat", parts, axis=0)
+
+
+def _reshape_own(g: CaseGraph, shape: Any = (2, 3, 8), to: Any = ("0", "1", 2, 4), T: str = "float32",
+                 given: str = "init", open: Any = (0, 1)) -> None:  # fmt: skip
+    data = g.data(shape, T, open=open)
+    g.use(g.put("Reshape", [data, _own_sizes(g, data, to, given)]), T)
+
+
+_RESHAPE_OWN = changes(
+    [{"to": ("0", -1)}, {"to": ("0", "1", -1)}, {"to": ("0", -1, 8)}, {"to": ("0", "1", 2, 2, 2)}, {"open": (0,)}],
+    [{"shape": (2, 3, 2, 4), "to": ("0", "1", 8)}, {"shape": (2, 4, 3, 5), "to": ("0", 2, 2, "2", "3"), "open": (0,)}],
+    [{"shape": (2, 4, 3, 5), "to": ("0", 2, 2, "2", "3"), "open": (0, 2, 3)}, {"given": "node"}, {"open": ()}],
+    [
+        {"shape": (4, 6), "to": ("0", 2, 3), "open": (0,)},
+        {"shape": (2, 2, 2, 3, 4), "to": ("0", "3", "4", 4), "open": (0,)},
+    ],
+    [{"T": "int64"}, {"T": "bool"}, {"T": "float16"}, {"T": "int32"}],
+)
+
+
+def _expand_own(g: CaseGraph, shape: Any = (1, 1, 8), to: Any = ("0", "1", 8), T: str = "float32", how: str = "data",
+                open: Any = (0, 1)) -> None:  # fmt: skip
+    like = g.data((2, 3, 8), open=open)
+    held = g.data(shape, T) if how == "data" else g.given(g.numbers(*shape, dtype=T), how)
+    g.use(g.put("Expand", [held, _own_sizes(g, like, to)]), T)
+    g.use([like])
+
+
+_EXPAND_OWN = changes(
+    [{"shape": (8,)}, {"shape": ()}, {"shape": (1, 8)}, {"shape": (1, 2, 1, 4), "to": ("0", 2, "1", 4)}],
+    [{"shape": (1, 2, 1, 2, 3), "to": ("0", 2, "1", 2, 3)}, {"how": "init"}, {"how": "node"}, {"how": "folded"}],
+    [{"T": "bool"}, {"T": "int64"}, {"T": "int32"}, {"shape": (1, 2, 1, 4), "to": ("0", 2, "1", 4), "T": "bool"}],
+    [{"open": ()}, {"shape": (), "how": "init"}, {"shape": (1, 2, 1, 4), "to": ("0", 2, "1", 4), "how": "init"}],
+)
+
+
+def _expand_ranks(g: CaseGraph, shape: Any = (2, 2, 1, 4), to: Any = (2, 2, 3, 4), given: str = "init",
+                  T: str = "float32", open: Any = ()) -> None:  # fmt: skip
+    g.use(g.put("Expand", [g.data(shape, T, open=open), g.given(list(to), given, "int64")]), T)
+
+
+_EXPAND_RANKS = changes(
+    [{"shape": (2, 2, 1, 3, 4), "to": (2, 2, 2, 3, 4)}, {"open": (0,), "to": (1, 1, 3, 1)}, {"T": "bool"}],
+    ways("given", "node", "folded", "sized", "shape"),
+    [{"T": "int64"}, {"shape": (2, 2, 1, 3, 4), "to": (2, 2, 2, 3, 4), "given": "shape"}, {"to": (2, 2, 1, 4)}],
+    [
+        {"shape": (2, 2, 1, 3, 4), "to": (1, 1, 2, 1, 1), "open": (0,)},
+        {"shape": (2, 2, 1, 3, 4), "to": (1, 1, 2, 1, 1)},
+    ],
+)
+
+# Masks ----------------------------------------------------------------------------------------------------------------
+
+
+def _positions(g: CaseGraph, how: str, shape: Sequence[int]) -> str:
+    """Numbers from 0 on along an axis: a constant, or a range up to an open or a fixed size."""
+    count = int(np.prod(shape))
+    if how in ("shape", "sized"):
+        limit = g.given(count, how, "int64")
+        made = g.add("Range", [g.constant(np.array(0)), limit, g.constant(np.array(1))])
+        return g.add("Reshape", [made, g.constant(np.array([-1 if each > 1 else 1 for each in shape]))])
+    if how == "data":
+        return g.graph_input(np.arange(count).reshape(shape))
+    return g.given(np.arange(count).reshape(shape), how, "int64")
+
+
+def _compare(operator: str) -> Callable[..., None]:
+    """Positions against positions, as masks of attention have them."""
+
+    def build(g: CaseGraph, A: str = "data", B: str = "data", a: Any = (4, 1), b: Any = (1, 4)) -> None:
+        (made,) = g.put(operator, [_positions(g, A, a), _positions(g, B, b)])
+        g.use([g.add("Mul", [g.data((1, 4)), g.add("Cast", [made], to=1)])])
+
+    return build
+
+
+_COMPARE = changes(
+    ways("A", "init", "node", "sized", "shape", "folded"),
+    ways("B", "init", "node", "sized", "shape", "folded"),
+    [{"A": "shape", "B": "shape"}, {"A": "sized", "B": "sized"}],
+    [{"b": (4,), "a": (4,)}, {"B": "init", "b": ()}, {"a": (1, 1, 4, 1), "b": (1, 1, 1, 4)}, {"a": (4, 1), "b": (4,)}],
+    [{"A": "init", "B": "init"}, {"B": "node", "b": ()}, {"A": "node", "B": "node"}],
+)
+
+
+def _mask(g: CaseGraph, how: str, shape: Sequence[int]) -> str:
+    """A mask: a constant, computed from constants, from positions up to a size, or from data."""
+    if how == "data":
+        return g.add("Greater", [g.data(shape), g.constant(np.array(0.5, np.float32))])
+    if how in ("shape", "sized"):
+        return g.add("Less", [_positions(g, how, shape), g.constant(np.array(2))])
+    if how == "folded":
+        return g.add("Not", [g.constant(~(g.numbers(*shape, dtype="bool")))])
+    return g.given(g.numbers(*shape, dtype="bool"), how)
+
+
+def _both(operator: str) -> Callable[..., None]:
+    def build(g: CaseGraph, A: str = "data", B: str = "data", a: Any = (4, 1), b: Any = (1, 4)) -> None:
+        (made,) = g.put(operator, [_mask(g, A, a), _mask(g, B, b)])
+        g.use([g.add("Mul", [g.data((1, 4)), g.add("Cast", [made], to=1)])])
+
+    return build
+
+
+_BOTH = changes(
+    ways("A", "init", "node", "sized", "shape", "folded"),
+    ways("B", "init", "node", "sized", "shape", "folded"),
+    [{"A": "shape", "B": "shape"}, {"A": "sized", "B": "sized"}, {"a": (), "A": "init", "B": "shape"}],
+    [{"a": (), "A": "init"}, {"b": (), "B": "init"}, {"a": (4,), "b": (4,)}, {"a": (1, 1, 4, 1), "b": (1, 1, 1, 4)}],
+    [{"a": (4, 4), "b": (4,)}, {"a": (2, 1, 4, 1), "b": (4,)}, {"a": (), "A": "node"}, {"a": (), "A": "folded"}],
+    [{"a": (4, 4), "b": (1, 4)}, {"a": (1, 4), "b": (4, 4), "B": "data"}, {"A": "init", "B": "init"}],
+    [{"a": (4,), "b": (4, 4), "B": "data"}],
+)
+
+
+def _not(g: CaseGraph, how: str = "data", shape: Any = (2, 4), open: Any = ()) -> None:
+    if how == "data":
+        held = g.add("Greater", [g.data(shape, open=open), g.constant(np.array(0.5, np.float32))])
+    else:
+        held = _mask(g, how, shape)
+    (made,) = g.put("Not", [held])
+    g.use([g.add("Mul", [g.data(shape), g.add("Cast", [made], to=1)])])
+
+
+_NOT = changes(
+    ways("how", "init", "node", "folded"),
+    [{"how": "shape", "shape": (1, 4)}, {"how": "sized", "shape": (1, 4)}, {"shape": (4,)}, {"shape": (2, 1, 4)}],
+    [{"shape": (2, 1, 3, 4)}, {"open": (0,)}, {"shape": ()}],
+)
+
+
+def _of_numbers(operator: str) -> Callable[..., None]:
+    def build(g: CaseGraph, shape: Any = (2, 3, 4), open: Any = ()) -> None:
+        data, odd = g.data(shape, open=open), np.nan if operator == "IsNaN" else np.inf
+        large = g.add("Greater", [data, g.constant(np.array(0.7, np.float32))])
+        scores = g.add("Where", [large, g.constant(np.array(odd, np.float32)), data])
+        g.use(g.put(operator, [scores]), "bool")
+
+    return build
+
+
+def _where_masks(g: CaseGraph, C: str = "shape", X: str = "init", Y: str = "init", c: Any = (1, 4), x: Any = (),
+                 y: Any = (), T: str = "float32") -> None:  # fmt: skip
+    """What scores of attention get for a mask."""
+
+    def value(how: str, size: Any) -> str:
+        return g.data(size, T) if how == "data" else g.given(g.numbers(*size, dtype=T), how)
+
+    (made,) = g.put("Where", [_mask(g, C, c), value(X, x), value(Y, y)])
+    g.use([g.add("Add", [g.data((2, 4), T), made])], T)
+
+
+_WHERE_MASKS = changes(
+    ways("C", "init", "node", "folded", "sized", "data"),
+    ways("X", "node", "folded"),
+    ways("Y", "node", "folded"),
+    [{"X": "data", "x": (2, 4)}, {"Y": "data", "y": (2, 4)}, {"Y": "data", "y": (2, 4), "C": "init"}, {"T": "int64"}],
+    [
+        {"X": "data", "x": (2, 4), "C": "data", "c": (2, 4)},
+        {"C": "data", "c": (4, 1, 1, 4)},
+        {"X": "node", "Y": "node"},
+    ],
+)
+
+
+# Arithmetic of sizes --------------------------------------------------------------------------------------------------
+
+
+def _largest(operator: str) -> Callable[..., None]:
+    def build(g: CaseGraph, A: str = "shape", B: str = "shape", listed: bool = False) -> None:
+        one = [4] if listed else 4
+        (made,) = g.put(operator, [g.given(one, A, "int64"), g.given([2] if listed else 2, B, "int64")])
+        g.use_sizes(made, 1 if listed else 0)
+
+    return build
+
+
+_LARGEST = changes(
+    ways("A", "init", "node", "sized", "folded"), ways("B", "init", "node", "sized", "folded"), {"listed": True}
+)
+
+
+def _of_a_size(operator: str) -> Callable[..., None]:
+    """An operator of one input in arithmetic of sizes."""
+
+    def build(g: CaseGraph, data: str = "shape", T: str = "int64") -> None:
+        # A negative size has a sign that can be taken from it.
+        held = g.given(3, data, "int64")
+        if T != "int64":
+            held = g.add("Cast", [held], to=helper.np_dtype_to_tensor_dtype(np.dtype(T)))
+        (made,) = g.put(operator, [held])
+        g.use_number(made, T)
+
+    return build
+
+
+def _of_roots(operator: str) -> Callable[..., None]:
+    """Numbers of floating point that follow from sizes, as the scale of attention does."""
+
+    def build(g: CaseGraph, A: str = "init", B: str = "shape", rank: int = 0) -> None:
+        def value(how: str) -> str:
+            if how in ("init", "node"):
+                return g.given(np.full((1,) * rank, 2, np.float32), how)
+            size = g.add("Cast", [g.given([4] if rank else 4, how, "int64")], to=1)
+            return g.add("Sqrt", [size])
+
+        (made,) = g.put(operator, [value(A), value(B)])
+        g.use([g.add("Mul", [g.data((2, 3)), made])])
+
+    return build
+
+
+_OF_ROOTS = [{"rank": 1}, {"B": "sized"}, {"A": "shape", "B": "init"}, {"A": "node"}, {"rank": 1, "B": "sized"}]
+
+
+def _slice_steps(g: CaseGraph, steps: int = 2, open: Any = (1,), axis: int = 1) -> None:
+    """Every second element, and all of them backwards."""
+    first, end = (0, INT_MAX) if steps > 0 else (-1, -INT_MAX)
+    lists = [g.given([each], "init", "int64") for each in (first, end, axis, steps)]
+    g.use(g.put("Slice", [g.data((4, 6, 8), open=open), *lists]))
+
+
+def _concat_empty(g: CaseGraph, kinds: str = "dd", shape: Any = (2, 3, 4), axis: int = 1, T: str = "float32") -> None:
+    hollow = [0 if each == axis else size for each, size in enumerate(shape)]
+    hows = {"e": "init", "E": "node", "F": "folded"}
+    names = [g.data(shape, T) if kind == "d" else g.given(np.zeros(hollow, T), hows[kind]) for kind in kinds]
+    g.use(g.put("Concat", names, axis=axis), T)
+
+
+def _concat_empty_sizes(g: CaseGraph, kinds: str = "ss", how: str = "shape") -> None:
+    hows = {"e": "init", "E": "node"}
+    names = [
+        g.given([3], how, "int64") if kind == "s" else g.given(np.zeros(0, np.int64), hows[kind]) for kind in kinds
+    ]
+    g.use_sizes(g.put("Concat", names, axis=0)[0])
+
+
+# States from sizes ----------------------------------------------------------------------------------------------------
+
+
+def _state(g: CaseGraph, data: str, how: str, both: int) -> str:
+    """Zeros for each item of a batch, as exporters write them."""
+    if how == "absent":
+        return ""
+    sizes = _own_sizes(g, data, (both, "1", 4))
+    if how == "zeros":
+        return g.add("ConstantOfShape", [sizes], value=numpy_helper.from_array(np.zeros(1, np.float32), ""))
+    return g.add("Expand", [g.constant(np.zeros((both, 1, 4), np.float32)), sizes])
+
+
+def _recurrent(operator: str, gates: int) -> Callable[..., None]:
+    def build(g: CaseGraph, state: str = "zeros", direction: str = "forward", used: str = "", open: Any = (1,),
+              same: bool = True) -> None:  # fmt: skip
+        both = 2 if direction == "bidirectional" else 1
+        data = g.data((5, 2, 3), open=open)
+        names = [
+            data,
+            *(g.given(g.numbers(both, gates * 4, size)) for size in (3, 4)),
+            g.given(g.numbers(both, gates * 8)),
+        ]
+        names += ["", _state(g, data, state, both)]
+        if operator == "LSTM":
+            names.append(names[-1] if same else _state(g, data, state, both))
+        held = {"linear_before_reset": 1} if operator == "GRU" else {}
+        outputs = used or ("111" if operator == "LSTM" else "11")
+        g.use(g.put(operator, names, outputs, hidden_size=4, direction=direction, **held))
+
+    return build
+
+
+_STATES = changes(
+    [{"state": "expand"}, {"open": ()}, {"direction": "bidirectional"}, {"same": False}, {"open": (0, 1)}],
+    [{"used": "1"}, {"used": "1u"}, {"used": "11"}, {"state": "expand", "open": ()}, {"used": "01"}],
+)
+
+
+# Indices --------------------------------------------------------------------------------------------------------------
+
+
+def _indices(g: CaseGraph, how: str, array: Any) -> str:
+    held = np.asarray(array, np.int64)
+    return g.graph_input(held) if how == "input" else g.given(held, how, "int64")
+
+
+def _gather_elements(g: CaseGraph, shape: Any = (2, 3, 4), axis: Any = 1, at: str = "input", data: str = "data",
+                     T: str = "float32", open: Any = ()) -> None:  # fmt: skip
+    held = g.data(shape, T, open=open) if data == "data" else g.given(g.numbers(*shape, dtype=T), data)
+    index = np.zeros(shape, np.int64)
+    index[..., -1] = 1
+    g.use(g.put("GatherElements", [held, _indices(g, at, index)], axis=axis), T)
+
+
+def _gather_nd(g: CaseGraph, shape: Any = (4, 3, 5), at: str = "input", index: Any = ((1,), (3,)), data: str = "data",
+               batch: Any = None, T: str = "float32", open: Any = ()) -> None:  # fmt: skip
+    held = g.data(shape, T, open=open) if data == "data" else g.given(g.numbers(*shape, dtype=T), data)
+    if at == "shape":
+        rows = g.add("Unsqueeze", _unsqueezed(g, _positions(g, "shape", (2,)), -1)) if g.opset >= 13 else ""
+        made = g.put("GatherND", [held, rows], batch_dims=batch)
+    else:
+        made = g.put("GatherND", [held, _indices(g, at, index)], batch_dims=batch)
+    g.use(made, T)
+
+
+def _unsqueezed(g: CaseGraph, name: str, axis: int) -> list[str]:
+    return [name, g.constant(np.array([axis]))]
+
+
+def _scatter_elements(g: CaseGraph, shape: Any = (3, 4), axis: Any = 0, at: str = "input", data: str = "data",
+                      updates: str = "data", reduction: Any = None, T: str = "float32",
+                      open: Any = ()) -> None:  # fmt: skip
+    held = g.data(shape, T, open=open) if data == "data" else g.given(g.numbers(*shape, dtype=T), data)
+    index = np.zeros(shape, np.int64)
+    index[:] = np.arange(shape[axis]).reshape([-1 if each == axis % len(shape) else 1 for each in range(len(shape))])
+    more = g.data(shape, T) if updates == "data" else g.given(g.numbers(*shape, dtype=T), updates)
+    (made,) = g.put("ScatterElements", [held, _indices(g, at, index), more], axis=axis, reduction=reduction)
+    g.use([made] if data == "data" else [g.add("Add", [g.data((1,) * len(shape), T), made])], T)
+
+
+def _scatter_nd(g: CaseGraph, shape: Any = (4, 3), at: str = "init", index: Any = ((1,), (3,)), data: str = "data",
+                updates: str = "data", reduction: Any = None, T: str = "float32", open: Any = ()) -> None:  # fmt: skip
+    held = g.data(shape, T, open=open) if data == "data" else g.given(g.numbers(*shape, dtype=T), data)
+    rows = np.asarray(index)
+    size = (*rows.shape[:-1], *shape[rows.shape[-1] :])
+    more = g.data(size, T) if updates == "data" else g.given(g.numbers(*size, dtype=T), updates)
+    if at == "sized":
+        places = g.add("Reshape", [_positions(g, "sized", (2,)), g.constant(np.array([2, 1]))])
+    else:
+        places = _indices(g, at, rows)
+    (made,) = g.put("ScatterND", [held, places, more], reduction=reduction)
+    g.use([made] if data == "data" else [g.add("Add", [g.data((1,) * len(shape), T), made])], T)
+
+
+_AT = changes(
+    ways("at", "init", "node", "folded", "computed"),
+    ways("data", "init", "node", "folded"),
+    [{"open": (0,)}, {"open": (-1,)}, {"T": "int64"}, {"T": "bool"}, {"T": "float16"}],
+)
+_INTO = changes(
+    ways("at", "node", "folded", "computed"),
+    ways("data", "init", "node", "folded"),
+    ways("updates", "init", "node", "folded"),
+    [{"open": (0,)}, {"T": "int64"}, {"data": "init", "updates": "init"}],
+)
+
+
+# Others ---------------------------------------------------------------------------------------------------------------
+
+
+# Products of attention, of heads, of relative positions, and an outer one.
+_EQUATIONS = (
+    ("bij,bjk->bik", (2, 3, 4), (2, 4, 5)), ("ij,jk->ik", (3, 4), (4, 5)), ("i,j->ij", (3,), (4,)),
+    ("bhqd,bhkd->bhqk", (2, 2, 3, 4), (2, 2, 5, 4)), ("bhqk,bhkd->bhqd", (2, 2, 3, 5), (2, 2, 5, 4)),
+    ("bqhd,bkhd->bhqk", (2, 3, 2, 4), (2, 5, 2, 4)), ("bhqk,bkhd->bqhd", (2, 2, 3, 5), (2, 5, 2, 4)),
+    ("btd,bsd->bts", (2, 3, 4), (2, 5, 4)), ("btd,de->bte", (2, 3, 4), (4, 5)), ("bnd,nde->bne", (2, 3, 4), (3, 4, 5)),
+    ("bind,snd->bnis", (2, 3, 2, 4), (5, 2, 4)), ("td,dnh->tnh", (3, 4), (4, 2, 5)),
+    ("binh,tnh->bnit", (2, 3, 2, 4), (5, 2, 4)), ("bchw,hkc->bkhw", (2, 3, 4, 5), (4, 2, 3)),
+    ("bhwc,hkc->bhwk", (2, 3, 4, 5), (3, 2, 5)), ("bhwc,wkc->bhwk", (2, 3, 4, 5), (4, 2, 5)),
+    ("ibh,hnd->ibnd", (3, 2, 4), (4, 2, 5)), ("ibnd,jbnd->bnij", (3, 2, 2, 4), (5, 2, 2, 4)),
+    ("bnij,jbnd->ibnd", (2, 2, 3, 5), (5, 2, 2, 4)), ("ibnd,hnd->ibh", (3, 2, 2, 4), (5, 2, 4)),
+    ("bct,dt->bcd", (2, 3, 4), (5, 4)), ("bchq,bkhc->bkhq", (2, 3, 4, 5), (2, 6, 4, 3)),
+)  # fmt: skip
+
+
+def _einsum(g: CaseGraph, equation: str = "bij,bjk->bik", a: Any = (2, 3, 4), b: Any = (2, 4, 5), A: str = "data",
+            B: str = "data", open: Any = (), T: str = "float32") -> None:  # fmt: skip
+    first = g.data(a, T, open=open) if A == "data" else g.given(g.numbers(*a, dtype=T), A)
+    second = g.data(b, T, open=open) if B == "data" else g.given(g.numbers(*b, dtype=T), B)
+    g.use(g.put("Einsum", [first, second], equation=equation), T)
+
+
+_EINSUM = changes(
+    ({"equation": equation, "a": a, "b": b} for equation, a, b in _EQUATIONS[1:]),
+    ways("B", "init", "node", "folded"),
+    ways("A", "init", "folded"),
+    [{"open": (0,)}, {"T": "float16"}],
+)
+
+
+def _cumsum(g: CaseGraph, shape: Any = (2, 3, 4), axis: int = 1, given: str = "init", exclusive: Any = None,
+            reverse: Any = None, T: str = "float32", cast: bool = False, open: Any = ()) -> None:  # fmt: skip
+    held = {"exclusive": exclusive, "reverse": reverse}
+    data = g.data(shape, T, open=open)
+    if cast:
+        mask = g.add("Greater", [data, g.constant(np.array(0.5, np.float32))])
+        data, T = g.add("Cast", [mask], to=7), "int64"
+    g.use(g.put("CumSum", [data, g.given(axis, given, "int64")], **held), T)
+
+
+def _trilu(g: CaseGraph, shape: Any = (3, 4), k: Any = 0, given: str = "init", upper: Any = 0, T: str = "float32",
+           data: str = "data", open: Any = ()) -> None:  # fmt: skip
+    held = g.data(shape, T, open=open) if data == "data" else g.given(g.numbers(*shape, dtype=T), data)
+    (made,) = g.put("Trilu", [held, "" if k is None else g.given(k, given, "int64")], upper=upper)
+    g.use([g.add("Add", [g.data(shape, T), made])] if data != "data" and T != "bool" else [made], T)
+
+
+def _trilu_full(g: CaseGraph, how: str = "shape", upper: Any = 1) -> None:
+    """A causal mask of an open size."""
+    sizes = g.given([4, 4], how, "int64")
+    full = g.add("ConstantOfShape", [sizes], value=numpy_helper.from_array(np.ones(1, np.float32), ""))
+    (made,) = g.put("Trilu", [full, g.given(1, "init", "int64")], upper=upper)
+    g.use([g.add("Add", [g.data((1, 1)), made])])
+
+
+def _one_hot(g: CaseGraph, shape: Any = (2, 3), axis: Any = None, depth: str = "init", values: str = "init") -> None:
+    array = np.arange(int(np.prod(shape))).reshape(shape) % 4
+    g.use(g.put("OneHot", [g.graph_input(array), g.given(4, depth, "int64"), g.given([0.0, 1.0], values, "float32")],
+                axis=axis))  # fmt: skip
+
+
+def _non_zero(g: CaseGraph, shape: Any = (2, 4), T: str = "float32", open: Any = ()) -> None:
+    array = np.ones(shape, T)
+    array.flat[0] = 0
+    held = g.data(shape, T, open=open, array=array - np.array(0.5, T)) if T == "float32" else g.graph_input(array)
+    g.use(g.put("NonZero", [held]), "int64")
+
+
+def _lrn(g: CaseGraph, size: int = 5, alpha: Any = 1e-4, beta: Any = 0.75, bias: Any = 1.0, open: Any = ()) -> None:
+    g.use(g.put("LRN", [g.data((2, 6, 4, 5), open=open)], size=size, alpha=alpha, beta=beta, bias=bias))
+
+
+def _lp_norm(g: CaseGraph, shape: Any = (2, 3, 8), axis: Any = -1, p: Any = 2, open: Any = ()) -> None:
+    g.use(g.put("LpNormalization", [g.data(shape, open=open)], axis=axis, p=p))
+
+
+def _remainder(g: CaseGraph, shape: Any = (2, 3, 8), given: str = "init", fmod: Any = 1, T: str = "float32",
+               other: Any = (), open: Any = ()) -> None:  # fmt: skip
+    data = g.data(shape, T, open=open)
+    g.use(g.put("Mod", [data, g.given(np.full(other, 3, T), given)], fmod=fmod), T)
+
+
+def _dynamic_quantize(g: CaseGraph, shape: Any = (2, 3, 4), open: Any = ()) -> None:
+    made = g.put("DynamicQuantizeLinear", [g.data(shape, open=open)], 3)
+    g.use(made[:1], "uint8")
+    g.use(made[1:2])
+    g.use(made[2:], "uint8")
+
+
+def _unary(operator: str) -> Callable[..., None]:
+    def build(g: CaseGraph, shape: Any = (2, 3, 8), open: Any = (), T: str = "float32") -> None:
+        array = (np.abs(g.numbers(*shape, dtype=T)) + np.array(1, T)).astype(T)
+        g.use(g.put(operator, [g.data(shape, T, open=open, array=array)]), T)
+
+    return build
+
+
+def _gelu(g: CaseGraph, inside: bool = False, scale: str = "Div", open: Any = ()) -> None:
+    """x * (1 + erf(x / sqrt(2))) * 0.5, or with the half inside."""
+    x, half = g.data((2, 3, 8), open=open), g.constant(np.array(0.5, np.float32))
+    root = np.sqrt(np.float32(2))
+    scaled = g.add(scale, [x, g.constant(np.array(root if scale == "Div" else 1 / root, np.float32))])
+    total = g.add("Add", [g.add("Erf", [scaled]), g.constant(np.array(1, np.float32))])
+    if inside:
+        g.use(g.put("Mul", [x, g.add("Mul", [half, total])]))
+    else:
+        g.use([g.add("Mul", [g.put("Mul", [x, total])[0], half])])
+
+
+_COMPARISONS = (("Greater", 9), ("Less", 9), ("Equal", 11), ("GreaterOrEqual", 12), ("LessOrEqual", 12))
+EXPORTS = [
+    *(Recipe(name, _of_roots(name), _OF_ROOTS, family="roots") for name in ("Add", "Mul", "Sub", "Div")),
+    Recipe(
+        "Slice",
+        _slice_steps,
+        [{"open": ()}, {"steps": -1}, {"steps": -1, "open": ()}, {"open": (0,)}, {"axis": 2}],
+        since=10,
+        family="steps",
+    ),
+    Recipe("Mul", _gelu, [{"inside": True}, {"inside": True, "open": (0, 1)}], since=9, family="gelu"),
+    Recipe("Reshape", _reshape_own, _RESHAPE_OWN, family="own"),
+    Recipe("Expand", _expand_own, _EXPAND_OWN, since=8, family="own"),
+    Recipe("Expand", _expand_ranks, _EXPAND_RANKS, since=8, family="ranks"),
+    *(Recipe(name, _compare(name), _COMPARE, since=max(since, 11), family="positions") for name, since in _COMPARISONS),
+    *(Recipe(name, _both(name), _BOTH, family="masks", at=13) for name in ("And", "Or")),
+    *(
+        Recipe(
+            name,
+            binary(name),
+            [{"shape": (2, 1, 8), "other": (1, 3, 8)}, {"shape": (2, 1, 8), "other": (1, 3, 8), "T": "int64"}],
+            since=8,
+            family="several",
+        )
+        for name in ("Max", "Min")
+    ),
+    Recipe("Not", _not, _NOT, at=13),
+    *(Recipe(name, _of_numbers(name), [*RANKS[1:3], *OPEN[:1]], since=10) for name in ("IsNaN", "IsInf")),
+    Recipe("Where", _where_masks, _WHERE_MASKS, since=11, family="masks"),
+    *(Recipe(name, _largest(name), _LARGEST, since=12, family="sizes") for name in ("Max", "Min")),
+    *(
+        Recipe(name, _of_a_size(name), [*ways("data", "sized", "computed", "folded"), {"T": "float32"}], family="sizes")
+        for name in ("Neg", "Abs")
+    ),
+    *(
+        Recipe(name, _of_a_size(name), ways("data", "sized", "computed", "folded"), family="sizes")
+        for name in ("Identity",)
+    ),
+    Recipe(
+        "Concat",
+        _concat_empty,
+        [
+            *({"kinds": each} for each in ("ed", "de", "Ed", "dE", "Fd")),
+            {"shape": (4,), "axis": 0, "kinds": "ed"},
+            {"shape": (2, 3, 4, 5), "kinds": "ed"},
+        ],
+        family="empty",
+    ),
+    Recipe(
+        "Concat",
+        _concat_empty_sizes,
+        [{"kinds": "es"}, {"kinds": "se"}, {"kinds": "Es"}, {"kinds": "es", "how": "sized"}],
+        family="hollow",
+    ),
+    *(
+        Recipe(name, _recurrent(name, gates), _STATES, since=9, family="states")
+        for name, gates in (("LSTM", 4), ("GRU", 3), ("RNN", 1))
+    ),
+    Recipe(
+        "GatherElements",
+        _gather_elements,
+        [
+            *_AT,
+            {"axis": 0},
+            {"axis": 2},
+            {"axis": -1},
+            {"axis": None},
+            {"shape": (3, 4), "axis": 1},
+            {"shape": (2, 3, 2, 4)},
+        ],
+        since=11,
+    ),
+    Recipe(
+        "GatherND",
+        _gather_nd,
+        [
+            *_AT,
+            {"at": "shape"},
+            {"index": ((0, 1), (3, 2))},
+            {"index": (1, 2)},
+            {"index": ((0, 1, 4),)},
+            {"shape": (4, 3)},
+            {"shape": (4, 3, 2, 2)},
+            {"shape": (4,)},
+            {"index": (((1,),), ((3,),))},
+        ],
+        since=11,
+    ),
+    Recipe(
+        "ScatterElements",
+        _scatter_elements,
+        [*_INTO, {"at": "init"}, {"axis": 1}, {"axis": -1}, {"axis": None}, {"shape": (2, 3, 4)}],
+        since=11,
+    ),
+    Recipe(
+        "ScatterElements",
+        _scatter_elements,
+        [{"reduction": "add"}, {"reduction": "mul"}, {"reduction": "none"}],
+        since=16,
+        family="reduction",
+    ),
+    Recipe(
+        "ScatterND",
+        _scatter_nd,
+        [
+            *_INTO,
+            {"at": "input"},
+            {"at": "sized"},
+            {"index": ((0, 1), (3, 2))},
+            {"shape": (4, 3, 2)},
+            {"shape": (4, 3, 2, 2), "index": ((0, 1), (3, 2))},
+            {"shape": (4,)},
+        ],
+        since=11,
+    ),
+    Recipe("ScatterND", _scatter_nd, [{"reduction": "add"}, {"reduction": "none"}], since=16, family="reduction"),
+    Recipe("Einsum", _einsum, _EINSUM, since=12),
+    Recipe(
+        "CumSum",
+        _cumsum,
+        [
+            {"cast": True},
+            {"axis": 0},
+            {"axis": 2},
+            {"axis": -1},
+            {"given": "node"},
+            {"exclusive": 1},
+            {"reverse": 1},
+            {"T": "int64"},
+            {"T": "int32"},
+            {"shape": (3, 4)},
+            *OPEN,
+            {"exclusive": 0, "reverse": 0},
+            {"shape": (6,), "axis": 0},
+            {"shape": (2, 3, 2, 4)},
+        ],
+        since=11,
+    ),
+    Recipe(
+        "Trilu",
+        _trilu,
+        [
+            {"upper": 1},
+            {"upper": None},
+            {"k": 1},
+            {"k": -1},
+            {"k": None},
+            {"given": "node"},
+            {"data": "init"},
+            {"data": "node"},
+            {"T": "int64"},
+            {"T": "bool"},
+            {"shape": (2, 3, 4)},
+            {"shape": (2, 2, 3, 4)},
+            *OPEN[:2],
+        ],
+        since=14,
+    ),
+    Recipe("Trilu", _trilu_full, [{"how": "sized"}, {"upper": 0}], since=14, family="sizes"),
+    Recipe(
+        "OneHot",
+        _one_hot,
+        [{"axis": 0}, {"axis": 1}, {"axis": -1}, {"depth": "node"}, {"values": "node"}, {"shape": (3,)}],
+        since=9,
+    ),
+    Recipe(
+        "NonZero", _non_zero, [{"shape": (4,)}, {"shape": (2, 2, 3)}, {"T": "int64"}, {"T": "bool"}, *OPEN[:1]], since=9
+    ),
+    Recipe("LRN", _lrn, [{"size": 3}, {"alpha": None}, {"beta": None}, {"bias": None}, {"open": (0,)}]),
+    Recipe("LpNormalization", _lp_norm, [{"axis": 1}, {"axis": None}, {"p": 1}, {"shape": (4, 6)}, *OPEN]),
+    Recipe(
+        "Mod", _remainder, [{"given": "node"}, {"given": "folded"}, {"other": (8,)}, *OPEN[:1]], since=10, family="rest"
+    ),
+    Recipe(
+        "Mod",
+        _remainder,
+        [
+            {"given": "node", "T": "int64", "fmod": 0},
+            {"T": "int64", "fmod": None, "given": "folded"},
+            {"T": "int64", "fmod": None},
+        ],
+        since=13,
+        family="numbers",
+    ),
+    Recipe(
+        "DynamicQuantizeLinear",
+        _dynamic_quantize,
+        [{"shape": (4, 6)}, {"shape": (2, 3, 4, 5)}, {"open": (0,)}],
+        since=11,
+    ),
+    *(
+        Recipe(name, _unary(name), [*RANKS[:3], *OPEN[:1], *FLOATS[:1]])
+        for name in ("Tan", "Atan", "Asinh", "Sinh", "Cosh")
+    ),
+]
