@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
 
 from splitgraph.model.onnx_proto import NodeProto
 from splitgraph.runtimes.seen_values import BEFORE_THE_RUN, Seen
-
-if TYPE_CHECKING:
-    from splitgraph.runtimes.node_traits import Kind
-
 
 # The factors of the last node of a pattern.
 _KEYS = frozenset({"gelu"})
 
 
-def ends_pattern(kind: Kind) -> bool:
+def ends_pattern(kind: Iterable[tuple[str, str]]) -> bool:
     """Return True for the factors of the last node of a pattern. Without the pattern it is a node as any other."""
     return any(key in _KEYS for key, _ in kind)
 
