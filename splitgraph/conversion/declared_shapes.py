@@ -85,8 +85,9 @@ def declare_results_of_scans(model: ModelProto, walked: Walked, belief: Belief) 
     """Declare the shapes of what bodies of Scan give, where the model declares none: onnxruntime runs no Scan without,
     and infers none of some older versions of operators, such as LessOrEqual-12. walked: the inference of the model.
     """
-    for path, detail in walked.graphs.items():
-        if path[-2:-1] != ("body",) or graph_at(model, path[:-3]).node[path[-3]].op_type != "Scan":
+    # The walk knows bodies of called functions besides, at the place of each call.
+    for path, detail in ((scope.path, walked.graphs.get(scope.path)) for scope in scopes(model)):
+        if detail is None or path[-2:-1] != ("body",) or graph_at(model, path[:-3]).node[path[-3]].op_type != "Scan":
             continue
         for value in graph_at(model, path).output:
             shape, declared = detail.types.get(value.name, UNKNOWN).shape, value.type.tensor_type

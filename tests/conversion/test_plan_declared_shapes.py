@@ -141,6 +141,21 @@ def test_what_a_scan_gives_is_declared(declared: tuple[str, str], expected: tupl
     assert (after.verification.verdict, after.verification.engine) == ("equal", "onnxruntime")
 
 
+def test_what_a_scan_of_a_called_function_gives_is_declared() -> None:
+    model = onnx.parser.parse_model("""<ir_version: 11, opset_import: ["": 23, "local": 1]>
+        g (float[5, 3] x, float[3] s) => (float[3] sums, bool[5, 3] y) { sums, y = local.f(s, x) }
+        <domain: "local", opset_import: ["": 23]> f (s, x) => (sums, y) { sums, y = Scan<num_scan_inputs = 1,
+            body = b (float[3] c, float[3] e) => (float t, bool o) { t = Add (c, e) o = LessOrEqual (t, e) }>
+            (s, x) }""")
+    body = next(attribute.g for attribute in model.functions[0].node[0].attribute if attribute.name == "body")
+    for value in body.output:
+        value.type.tensor_type.ClearField("shape")
+    after = splitgraph.convert(model, opset=13, verify=True)
+    assert all(value.type.tensor_type.HasField("shape") for value in _body(after.model).output)
+    assert after.verification is not None
+    assert (after.verification.verdict, after.verification.engine) == ("equal", "onnxruntime")
+
+
 def test_a_model_that_stays_at_its_opset_declares_what_it_did() -> None:
     model = scanned("[]", "[]")
     assert splitgraph.convert(model, opset=23).model == model
