@@ -13,6 +13,11 @@ from splitgraph.model.deferred import np
 from splitgraph.model.onnx_proto import TensorProto
 from splitgraph.model.scopes import GraphPath
 
+# Nodes that hand their elements on, in another layout.
+_HANDING_ON = frozenset(
+    ("Cast", "Convert", "Expand", "Flatten", "Identity", "Reshape", "Squeeze", "Tile", "Transpose", "Unsqueeze")
+)
+
 
 class _Count(NamedTuple):
     """Weights that count a dimension along an axis, and the input that reads them."""
@@ -87,14 +92,40 @@ class Counting:
         producer, tensor = self._last.producer(home, name), self._last.tensor(home, name)
         if tensor is not None:
             return self._of_weights(place, self._elements(home, name, tensor), name, digits, stride)
+        try:
+            return self._of_node(producer, name, digits, stride)
+        except Stuck:
+            if stride == 1 and self._is_of_items(place, name, digits):
+                return []
+            raise
+
+    def _of_node(
+        self, producer: Producer | None, name: str, digits: tuple[DimLike, ...], stride: DimLike
+    ) -> list[_Count]:
         kind = "" if producer is None else producer.node.op_type
-        if producer is not None and kind in ("Cast", "Identity"):
+        if producer is not None and kind in _HANDING_ON:
             return self._counts(producer.place(0), producer.node.input[0], digits, stride)
-        if producer is not None and kind == "Mul":
+        if producer is not None and kind in ("Mul", "Multiply"):
             return self._scaled(producer, digits, stride)
         if producer is not None and kind == "Add":
             return self._added(producer, digits, stride)
+        if producer is not None and kind == "Range" and stride == 1 and self._is_range(producer, product(digits)):
+            return []
         raise Stuck(f"it is not told what {name!r} counts")
+
+    def _is_range(self, producer: Producer, dim: DimLike) -> bool:
+        """Return True for 0, 1, 2 … as many as a dimension has."""
+        names = producer.node.input
+        given = [self._last.given(producer.place(at), each, at_old_sizes=False) for at, each in enumerate(names)]
+        return [() if each is None else each.items for each in given] == [(0,), (dim,), (1,)]
+
+    def _is_of_items(self, place: InputPlace, name: str, digits: Sequence[DimLike]) -> bool:
+        """Return True for what each item finds among digits of its own, as an ArgMax does: it stays what it is."""
+        items = self._follower.wanted.items
+        own = self._last.shape(place.path, name)
+        return all(symbols_of(dim).isdisjoint(items) for dim in digits) and any(
+            not symbols_of(dim).isdisjoint(items) for dim in own
+        )
 
     def _scaled(self, producer: Producer, digits: tuple[DimLike, ...], stride: DimLike) -> list[_Count]:
         node = producer.node

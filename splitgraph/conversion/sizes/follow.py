@@ -137,7 +137,8 @@ class SizeFlow(NamedTuple):
     shapes: give the sizes of a value. saying: the inputs that say sizes, axes or positions of what is cut or repeated.
     layout: give their elements in another layout. of_sizes: give sizes again, if they are given sizes. picking: read
     elements by indices, which are the second input; with the attribute, or the number of the input, that says the axis;
-    None for tuples along the first axes.
+    None for tuples along the first axes. finding: give the numbers of places along an axis, which is an attribute:
+    the output, and the axis without it.
     """
 
     shapes: Collection[str]
@@ -145,6 +146,7 @@ class SizeFlow(NamedTuple):
     layout: Collection[str]
     of_sizes: Collection[str]
     picking: Mapping[str, str | int | None]
+    finding: Mapping[str, tuple[int, int]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,6 +60,8 @@ class _Flow:
     definitions: Definitions
     follower: Follower
     labels: dict[tuple[GraphPath, str], _Label] = field(default_factory=dict)
+    # The dimensions of which values are numbers of places, as an ArgMax finds them.
+    places: dict[tuple[GraphPath, str], DimLike] = field(default_factory=dict)
 
     def run(self) -> Iterator[tuple[str, str]]:
         """Yield the nodes and outputs that make more of a number of items, with what they do."""
@@ -72,6 +74,7 @@ class _Flow:
         scope = self.scopes.get(path)
         for index, node in enumerate(() if scope is None or path not in self.graphs else scope.nodes):
             given = self._given(InputPlace(path, index, 0), node)
+            self._note_places(path, node)
             made = yield from self._bodies(path, index, node, given)
             made = self._made(InputPlace(path, index, 0), node, given) if made is None else made
             if isinstance(made, str):
@@ -80,6 +83,23 @@ class _Flow:
             for name, label in zip(node.output, made, strict=False):
                 if label is not None and name:
                     self.labels[path, name] = label
+
+    def _note_places(self, path: GraphPath, node: NodeProto) -> None:
+        """Note of which dimension the results are numbers of places."""
+        if plain_domain(node.domain) != self.follower.operators.domain:
+            return
+        flow = self.follower.operators.flow
+        if node.op_type in flow.finding:
+            output, axis = flow.finding[node.op_type]
+            said = next((attribute_value(each) for each in node.attribute if each.name == "axis"), axis)
+            dims = self._dims(path, node.input[0])
+            dim = dims[int(said)] if -len(dims) <= int(said) < len(dims) else None
+        elif node.op_type in flow.layout and node.op_type != "Concat":
+            output, dim = 0, self.places.get((self.definitions.home(path, node.input[0]), node.input[0]))
+        else:
+            return
+        if dim is not None and output < len(node.output):
+            self.places[path, node.output[output]] = dim
 
     def _given(self, place: InputPlace, node: NodeProto) -> dict[int, _Label]:
         """Return the labels of inputs, and those of weights that are counted for this node."""
@@ -198,7 +218,9 @@ class _Flow:
         return None
 
     def _counts_to(self, place: InputPlace, name: str, stride: DimLike) -> bool:
-        """Return True for a list of 0, 1, 2 … as many as there are in a step."""
+        """Return True for a list of 0, 1, 2 … as many as there are in a step, or for places among as many."""
+        if self.places.get((self.definitions.home(place.path, name), name)) == stride:
+            return True
         counted, sizes = self.follower.repeated.get(place, {}), self.follower.expanded.get(place, {})
         if any(each == Repeated(axis, 0, 1) and sizes.get(axis) == stride for axis, each in counted.items()):
             return True
@@ -209,11 +231,12 @@ class _Flow:
         as many places there as their steps.
         """
         path, axis = place.path, self.follower.operators.flow.picking[node.op_type]
-        if axis is None:
+        if axis is None and self._dims(path, node.input[1])[-1:] != (1,):
             return stride == 1 and self._has_name(node, path, 0)
+        said: DimLike | None = 0
         if isinstance(axis, str):
             said = next((attribute_value(each) for each in node.attribute if each.name == axis), 0)
-        else:
+        elif axis is not None:
             said = (self._items(path, node.input[axis]) or (None,))[0]
         dims, number = self._dims(path, node.input[0]), None if said is None else int(said)
         dim = dims[number] if number is not None and -len(dims) <= number < len(dims) else None

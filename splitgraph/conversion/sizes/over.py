@@ -385,4 +385,5 @@ FLOW = SizeFlow(
         "ScatterElements": "axis",
         "ScatterND": None,
     },
+    finding={"ArgMax": (0, 0), "ArgMin": (0, 0), "TopK": (1, -1)},
 )

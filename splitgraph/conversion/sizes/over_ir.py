@@ -222,4 +222,5 @@ FLOW_OF_LAYERS = SizeFlow(
         "ScatterNDUpdate": None,
         "ScatterUpdate": 3,
     },
+    finding={"TopK": (1, -1)},
 )

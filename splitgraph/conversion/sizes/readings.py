@@ -10,6 +10,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from math import prod
 
+from splitgraph.conversion.sizes.digits import is_one_factor
 from splitgraph.conversion.sizes.follow import Meaning, Site
 from splitgraph.dim import Dim, DimLike, product, symbols_of
 
@@ -174,19 +175,47 @@ def _counts_digits(site: Site, axis: int, dim: Dim, own: Sequence[DimLike]) -> b
     """Indices into what was merged, as `b*T + t`, count each of its dimensions: those of items, and all of them if
     there are as many indices as elements. Return False for any other indices.
     """
-    dims, wanted = site.dims(0) or (), site.wanted
-    order = site.orders(0, dims, ()).get(axis % len(dims))
+    order, wanted = site.orders(0, site.dims(0) or (), ()).get(axis % len(site.dims(0) or ())), site.wanted
+    if order is None and _is_merged(site, dim):
+        site.computes_over(
+            dim, f"takes elements along {dim} by numbers of which nothing says that they count the items"
+        )
     digits = [digit.dim for digit in order or ()]
     old = wanted.before(dim)
     counts_all = product([wanted.before(size) for size in own]) == old
     counted = [
-        each for each in digits if wanted.moves(each) and (counts_all or not symbols_of(each).isdisjoint(wanted.batch))
+        each for each in digits if wanted.moves(each) and (counts_all or not symbols_of(each).isdisjoint(wanted.items))
     ]
     if len(digits) < 2 or not counted:
         return False
-    if any(each not in own for each in counted):
+    if any(each not in own for each in counted) or site.numbers(1) is None:
+        # What has the size may lack the count: what an ArgMax finds in each item.
         site.need(1, own.index(old) if old in own else -1, dim, digits=digits)
     return True
+
+
+def fit_merged(site: Site, axis: int) -> bool:
+    """The same for the indices of a node that has others besides. Return False if it takes nothing along what was
+    merged of items and others.
+    """
+    dim, own = site.moving_dim(axis), site.dims(1)
+    return dim is not None and own is not None and _is_merged(site, dim) and _counts_digits(site, axis, dim, own)
+
+
+def fit_merged_tuples(site: Site) -> bool:
+    """The same for tuples of indices along the first axes: those of one entry count, and of others nothing is told."""
+    dims, depth = site.dims(0) or (), (site.dims(1) or (0,))[-1]
+    merged = [axis for axis in range(depth if isinstance(depth, int) else 0) if _is_merged(site, dims[axis])]
+    if merged and depth == 1:
+        return fit_merged(site, 0)
+    for axis in merged:
+        site.computes_over(dims[axis], f"takes elements along {dims[axis]} by their numbers")
+    return bool(merged)
+
+
+def _is_merged(site: Site, dim: DimLike) -> bool:
+    """Return True for a product of items and others."""
+    return not is_one_factor(dim) and not symbols_of(dim).isdisjoint(site.wanted.items)
 
 
 def _is_late(index: object, old: int) -> bool:

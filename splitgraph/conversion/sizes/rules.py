@@ -12,6 +12,8 @@ from functools import partial
 from splitgraph.conversion.sizes.digits import DisplacedError, read_target
 from splitgraph.conversion.sizes.follow import Rule, Site
 from splitgraph.conversion.sizes.readings import (
+    fit_merged,
+    fit_merged_tuples,
     fit_places,
     read_depth,
     read_indices,
@@ -206,7 +208,7 @@ def _gather_nd(site: Site) -> None:
 def fit_tuples(site: Site, batch_dims: int) -> None:
     """Tuples that count the items of a batch go on counting."""
     dims, indices = site.dims(0), site.dims(1)
-    if dims is None or indices is None or len(indices) < 2 or batch_dims:
+    if dims is None or indices is None or len(indices) < 2 or batch_dims or fit_merged_tuples(site):
         return
     for entry, dim in enumerate(dims[: indices[-1]] if isinstance(indices[-1], int) else ()):
         if not site.wanted.moves(dim) or not symbols_of(dim) <= site.wanted.batch:
@@ -350,7 +352,8 @@ def _like_the_first(site: Site) -> None:
 
 def fit_gathered(site: Site, axis: int) -> None:
     """Indices and updates have the size of the data along the axes that are not theirs."""
-    fit_places(site, axis)
+    if not fit_merged(site, axis):
+        fit_places(site, axis)
     data, indices = site.dims(0), site.dims(1)
     if not data or indices is None or len(data) != len(indices):
         return
@@ -358,6 +361,10 @@ def fit_gathered(site: Site, axis: int) -> None:
         if other != axis % len(data):
             site.need_if_fixed(1, other, size, one)
             site.need_if_fixed(0, other, one, size)
+
+
+def _scatter_nd(site: Site) -> None:
+    fit_merged_tuples(site)
 
 
 def _columns_in_attribute(site: Site) -> None:
@@ -398,7 +405,9 @@ _ONNX: Mapping[str, Rule] = {
     "Gemm": _gemm,
     "GatherElements": _like_the_first,
     "GatherND": _gather_nd,
+    "Scatter": _like_the_first,
     "ScatterElements": _like_the_first,
+    "ScatterND": _scatter_nd,
     "Loop": _loop,
     "Scan": _scan,
     "TopK": _top_k,

@@ -62,6 +62,13 @@ class Wanted:
         first = {name for name, axes in self.axes.items() if set(axes.values()) == {0}}
         return self.batch & (self.asked | first)
 
+    @property
+    def items(self) -> frozenset[str]:
+        """The dimensions that may have items: those of a batch, and the first ones that were 1."""
+        return self.batch | {
+            name for name, axes in self.axes.items() if self.old.get(name) == 1 and set(axes.values()) == {0}
+        }
+
     def named(self) -> Wanted:
         """Return the same dimensions with names in place of the numbers that are wanted."""
         return replace(self, new={})
