@@ -250,6 +250,46 @@ def _slice_steps(g: CaseGraph, steps: int = 2, open: Any = (1,), axis: int = 1) 
     g.use(g.put("Slice", [g.data((4, 6, 8), open=open), *lists]))
 
 
+def _slice_joined(g: CaseGraph, starts: Any = (0,), ends: Any = (2,), axis: int = 1, joined: bool = True,
+                  open: Any = ()) -> None:  # fmt: skip
+    """What is left of data, perhaps nothing, and other data."""
+    lists = [g.given(list(each), "init", "int64") for each in (starts, ends, (axis,))]
+    (made,) = g.put("Slice", [g.data((2, 3, 4), open=open), *lists])
+    g.use([g.add("Concat", [g.data((2, 3, 4), open=open), made], axis=axis) if joined else made])
+
+
+_NOTHING = {"starts": (3,), "ends": (INT_MAX,)}
+_SLICE_JOINED = [
+    _NOTHING,
+    {"starts": (2,), "ends": (2,)},
+    {"ends": (0,)},
+    {**_NOTHING, "open": (0,)},
+    {**_NOTHING, "axis": 0},
+    {**_NOTHING, "joined": False},
+]
+
+
+def _slice_of_sizes(g: CaseGraph, first: int = 1, given: str = "init", joined: bool = True, axes: bool = True,
+                    open: Any = (0, 1)) -> None:  # fmt: skip
+    """The sizes behind the first ones, of which there may be none: exporters join them with others."""
+    shape = g.add("Shape", [g.data((2, 3), open=open)])
+    lists = [g.given([each], given, "int64") for each in (first, INT_MAX)]
+    (made,) = g.put("Slice", [shape, *lists, *([g.given([0], given, "int64")] if axes else [])])
+    g.use_sizes(g.add("Concat", [g.constant(np.array([4])), made], axis=0) if joined else made)
+
+
+_SLICE_OF_SIZES = [
+    {"first": 2},
+    {"first": 2, "open": ()},
+    {"first": 2, "given": "node"},
+    {"first": 2, "given": "node", "axes": False},
+    {"first": 2, "given": "folded", "axes": False},
+    {"first": 2, "given": "node", "axes": False, "open": ()},
+    {"first": 2, "joined": False},
+    {"first": 2, "joined": False, "open": ()},
+]
+
+
 def _concat_empty(g: CaseGraph, kinds: str = "dd", shape: Any = (2, 3, 4), axis: int = 1, T: str = "float32") -> None:
     hollow = [0 if each == axis else size for each, size in enumerate(shape)]
     hows = {"e": "init", "E": "node", "F": "folded"}
@@ -495,6 +535,8 @@ EXPORTS = [
         since=10,
         family="steps",
     ),
+    Recipe("Slice", _slice_joined, _SLICE_JOINED, since=10, family="joined"),
+    Recipe("Slice", _slice_of_sizes, _SLICE_OF_SIZES, since=10, family="hollow"),
     Recipe("Mul", _gelu, [{"inside": True}, {"inside": True, "open": (0, 1)}], since=9, family="gelu"),
     Recipe("Reshape", _reshape_own, _RESHAPE_OWN, family="own"),
     Recipe("Expand", _expand_own, _EXPAND_OWN, since=8, family="own"),

@@ -87,6 +87,9 @@ def main(generated: Path, kept: Path, older: Path, forms: Path, only: Sequence[s
         file, results = kept / f"{key}.jsonl", RESULTS / "factors" / f"{key}.jsonl.gz"
         new = {digests[held]: (answer, said) for held, (_, answer, said) in read_kept(file).items() if held in digests}
         before = json.loads((TABLE / f"{key}.json").read_text())
+        if new and only:
+            others = read_named(results) if results.exists() else {}
+            new |= {name: told for name, told in others.items() if _operator(operator_of(name)) not in only}
         if new:
             keep(results, new)
         measured = date.fromtimestamp(file.stat().st_mtime).isoformat() if new else before["measured"]
@@ -176,8 +179,13 @@ def add_forms(versions: dict[str, Version], forms: Mapping[str, Form]) -> None:
 
 def read_older(path: Path) -> dict[str, tuple[str, str]]:
     """The answers to older cases, by what identifies a case."""
+    return {without_number(name): told for name, told in read_named(path).items()}
+
+
+def read_named(path: Path) -> dict[str, tuple[str, str]]:
+    """The answers in a file of results, by the names of the cases."""
     told = map(json.loads, gzip.decompress(path.read_bytes()).decode().splitlines())
-    return {without_number(name): (answer, said) for name, answer, said in told}
+    return {name: (answer, said) for name, answer, said in told}
 
 
 def without_number(case: str) -> str:

@@ -30,7 +30,7 @@ from splitgraph.runtimes.factors_of_bodies import factors_of_bodies
 from splitgraph.runtimes.factors_of_lists import factors_of_lists
 from splitgraph.runtimes.factors_of_splits import factors_of_split
 from splitgraph.runtimes.patterns import factors_of_patterns
-from splitgraph.runtimes.seen_values import BEFORE_THE_RUN, Seen, listed, place
+from splitgraph.runtimes.seen_values import BEFORE_THE_RUN, Seen, are_sizes, listed, place
 
 _DTYPES = {number: name for name, number in DTYPE_NUMBERS.items()}
 # Integers that name an element type.
@@ -214,16 +214,8 @@ def _of_outputs(node: NodeProto, version: OperatorVersion | None, seen: Seen) ->
     if names and names[0] and node.op_type in ("Shape", "Size"):
         for reader in seen.readers(names[0]):
             yield f"use.{'output' if not reader else reader if reader in _USES else 'whole'}", "yes"
-    elif names and names[0] and _are_sizes(node, seen) and "Cast" in seen.readers(names[0]):
+    elif names and names[0] and are_sizes(node, seen) and "Cast" in seen.readers(names[0]):
         yield "use.Cast", "yes"
-
-
-def _are_sizes(node: NodeProto, seen: Seen) -> bool:
-    """Return True for arithmetic of sizes: its data is a short list or a number that follows from sizes."""
-    name = node.input[0] if node.input else ""
-    known = seen.type_of(name) if name else UNKNOWN
-    is_short = known.dtype in ("int64", "int32") and known.rank in (0, 1)
-    return is_short and (seen.how(name) in ("folded", "sized", "shape") or seen.contents(name) is not None)
 
 
 # The data -------------------------------------------------------------------------------------------------------------
@@ -236,7 +228,7 @@ def _of_data(node: NodeProto, data: ValueType, seen: Seen) -> Iterator[tuple[str
     how, rank = seen.how(name), data.rank
     if how in ("init", "node"):
         yield "data", "const"
-    elif _are_sizes(node, seen):
+    elif are_sizes(node, seen):
         yield "data", "sizes"
         # What is taken of the sizes matters, and not the others.
         taken = seen.contents(node.output[0] if node.op_type in _TAKING and node.output[0] else name)

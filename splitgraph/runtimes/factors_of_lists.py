@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from splitgraph.dim import Dim
 from splitgraph.model.onnx_proto import NodeProto
 from splitgraph.model.value_type import UNKNOWN, Contents, ValueType
-from splitgraph.runtimes.seen_values import BEFORE_THE_RUN, Seen, attribute, listed, place
+from splitgraph.runtimes.seen_values import BEFORE_THE_RUN, Seen, are_sizes, attribute, is_joined, listed, place
 from splitgraph.splits.slices import OPEN_END
 
 # Data whose spatial dimensions a node reads, behind batch and channels.
@@ -187,7 +187,9 @@ def _of_slice(node: NodeProto, data: ValueType, seen: Seen) -> Found:
         yield f"steps.{'1' if step == 1 else 'more' if step > 1 else 'negative'}", "yes"
     made = seen.type_of(node.output[0]) if node.output else UNKNOWN
     if 0 in (made.shape or ()) and 0 not in (data.shape or ()):
-        yield "parts.empty", "yes"
+        # No dimension of a list of sizes is 0, although the list has no element.
+        key = "sizes.empty" if are_sizes(node, seen) else "parts.empty"
+        yield key, "joined" if is_joined(node.output[:1], seen) else "yes"
     if made.rank == 1 and "" in seen.readers(node.output[0]):
         # To an output of rank 1, some runtimes give another rank.
         yield "rank", "1 returned"

@@ -3,7 +3,8 @@
 | keys | values |
 |---|---|
 | `parts` | of a number or a size: `equal`, `uneven`, `open` (even or not), `overrun`, `beyond`, `smaller last` |
-| `parts.empty` | `yes`, or `joined` where only a Concat reads the empty parts; `yes` of a Slice, too |
+| `parts.empty` | `yes`, or `joined` where only a Concat reads the empty parts; of a Slice, too |
+| `sizes.empty` | the same of a Slice whose data is a list of sizes |
 | `split` | as of any input, and `unnamed` for lengths that are left out by an empty name |
 | `outputs.mixed` | some parts are outputs of the graph, and some are read by nodes |
 | `rank` | `1 returned` for parts of rank 1 that are outputs of the graph, to which some runtimes give another rank |
@@ -18,7 +19,7 @@ from collections.abc import Iterator
 
 from splitgraph.inference.walk_results import SplitDetail
 from splitgraph.model.onnx_proto import NodeProto
-from splitgraph.runtimes.seen_values import Seen
+from splitgraph.runtimes.seen_values import Seen, is_joined
 from splitgraph.splits.canonical import CanonicalSplit
 
 # Factors with these keys say how a split, or the slices in its place, are written. The others are of what is split.
@@ -81,5 +82,4 @@ def _parts(split: CanonicalSplit, divisible: bool) -> str:
 def _empty_parts(node: NodeProto, split: CanonicalSplit, seen: Seen) -> Iterator[tuple[str, str]]:
     empty = [name for name, length in zip(node.output, split.lengths or (), strict=False) if length == 0]
     if empty:
-        is_joined = all(set(seen.readers(name)) == {"Concat"} for name in empty)
-        yield "parts.empty", "joined" if is_joined else "yes"
+        yield "parts.empty", "joined" if is_joined(empty, seen) else "yes"

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from typing import Literal, Protocol
 
 from splitgraph.model.onnx_proto import AttributeProto, NodeProto
-from splitgraph.model.value_type import Contents, ValueType
+from splitgraph.model.value_type import UNKNOWN, Contents, ValueType
 
 # How the elements of a value are given: an initializer, a Constant node, computed from constants, from fixed sizes,
 # from open sizes, from the elements of an input, or as an input of the graph.
@@ -43,6 +43,19 @@ class Seen(Protocol):
 def attribute(node: NodeProto, name: str) -> AttributeProto | None:
     """Return an attribute of a node, None where it is left out."""
     return next((each for each in node.attribute if each.name == name), None)
+
+
+def are_sizes(node: NodeProto, seen: Seen) -> bool:
+    """Return True for arithmetic of sizes: its data is a short list or a number that follows from sizes."""
+    name = node.input[0] if node.input else ""
+    known = seen.type_of(name) if name else UNKNOWN
+    is_short = known.dtype in ("int64", "int32") and known.rank in (0, 1)
+    return is_short and (seen.how(name) in ("folded", "sized", "shape") or seen.contents(name) is not None)
+
+
+def is_joined(names: Sequence[str], seen: Seen) -> bool:
+    """Return True where only Concat nodes read these values."""
+    return all(set(seen.readers(name)) == {"Concat"} for name in names)
 
 
 def place(axis: int, rank: int) -> str:

@@ -279,6 +279,8 @@ _WORDS: Mapping[Factor, str] = {
     ("parts", "smaller last"): "a last part that is smaller",
     ("parts.empty", "yes"): "a part of length 0",
     ("parts.empty", "joined"): "a part of length 0 that a Concat reads",
+    ("sizes.empty", "yes"): "an empty list of sizes as its result",
+    ("sizes.empty", "joined"): "an empty list of sizes as its result that a Concat reads",
     ("split", "equal"): "equal lengths as an attribute",
     ("split", "unequal"): "lengths as an attribute that differ",
     ("split", "unnamed"): "lengths left out by an empty name",

@@ -105,6 +105,34 @@ def test_sizes_as_data(shape: str, index: int, expected: Mapping[str, str]) -> N
     assert (found["use.Cast"], found["indices"], found["rank"]) == ("yes", "node", "1")
 
 
+_FIRST = "a = Constant <value_ints = [{}]> () b = Constant <value_ints = [9]> ()"
+
+
+@pytest.mark.parametrize(
+    ("first", "body", "expected"),
+    [
+        # A part of data, and the sizes behind the first ones: either may be joined with others.
+        (2, "p = Slice (x, a, b) y = Relu (p)", {"parts.empty": "yes"}),
+        (2, "p = Slice (x, a, b) y = Concat <axis = 0> (x, p)", {"parts.empty": "joined"}),
+        (2, "s = Shape (x) p = Slice (s, a, b) y = Cast <to = 1> (p)", {"sizes.empty": "yes"}),
+        (
+            2,
+            "s = Shape (x) p = Slice (s, a, b) q = Concat <axis = 0> (s, p) y = Expand (x, q)",
+            {"sizes.empty": "joined"},
+        ),
+        (2, "s = Shape (x) p = Slice (s, a, b) q = Concat <axis = 0> (s, p) y = Expand (q, p)", {"sizes.empty": "yes"}),
+        # Something is left, or there was nothing before.
+        (1, "p = Slice (x, a, b) y = Relu (p)", {}),
+        (1, "s = Shape (x) p = Slice (s, a, b) y = Cast <to = 1> (p)", {}),
+        (2, "n = Slice (x, a, b) p = Slice (n, a, b) y = Relu (p)", {}),
+    ],
+)
+def test_a_slice_without_elements(first: int, body: str, expected: Mapping[str, str]) -> None:
+    named = body.replace("p = Slice", "[n] p = Slice")
+    found = factors(f"{_FIRST.format(first)} {named}", inputs="float[2, 3] x")
+    assert {key: found[key] for key in ("parts.empty", "sizes.empty") if key in found} == expected
+
+
 def test_who_reads_a_shape() -> None:
     body = (
         "[n] s = Shape (x) i = Constant <value_int = 0> () d = Gather (s, i) e = Expand (x, s) "

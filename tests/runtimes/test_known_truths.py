@@ -30,10 +30,11 @@ OTHERS: Mapping[str, tuple[str, int, str, str]] = {
 def verdict(model: tuple[str, int, str, str], target: str) -> str:
     """What is known of a node in the middle of a graph."""
     body, opset, data, weights = model
+    body = body if "[n]" in body else f"[n] {body}"
     held = f"<{weights}>" if weights else ""
     text = (
         f'<ir_version: 8, opset_import: ["": {opset}]> g ({data.replace(" x", " x0")}) => (float[] z) {held} '
-        f"{{ h = Constant <value = float {{0.5}}> () x = Add (x0, h) [n] {body} z = Mul (y, h) }}"
+        f"{{ h = Constant <value = float {{0.5}}> () x = Add (x0, h) {body} z = Mul (y, h) }}"
     )
     (node,) = (node for node in examine(onnx.parser.parse_model(text)).nodes if node.node.name == "n")
     return judge_node(node, find_target(target)).verdict
@@ -71,3 +72,26 @@ def test_no_measured_runtime_is_said_to_run_what_no_case_was_like() -> None:
 def test_an_axis_that_is_left_out_is_another_thing_than_one_that_is_written(axis: str, expected: str) -> None:
     """MNN takes the default of the newest version."""
     assert verdict((f"y = Softmax {axis} (x)", 11, "float[2, 3, 8] x", ""), "mnn@3.6.1") == expected
+
+
+@pytest.mark.parametrize("target", ["opencv@5.0.0", "mnn@3.6.1", "openvino@2026.4.1", "onnxruntime@1.32.0"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        # torch writes the sizes behind those that an index replaces, of which there may be none.
+        "s = Shape (x) a = Constant <value_ints = [3]> () [n] p = Slice (s, a, b) q = Concat <axis = 0> (s, p) "
+        "y = Expand (x, q)",
+        "a = Constant <value_ints = [2]> () [n] p = Slice (x, a, b, i) y = Concat <axis = 1> (x, p)",
+    ],
+)
+def test_nothing_that_a_concat_joins_is_read(body: str, target: str) -> None:
+    """A part of data without elements was blamed, which is another thing: it is an output of the graph."""
+    lists = f"b = Constant <value_ints = [{2**63 - 1}]> () i = Constant <value_ints = [1]> () "
+    assert verdict((lists + body, 17, "float[2, 2, 8] x", ""), target) == "reads"
+
+
+@pytest.mark.parametrize(("target", "expected"), [("opencv@5.0.0", "wrong"), ("mnn@3.6.1", "refuses")])
+def test_a_part_without_elements_that_is_not_joined_is_not_read(target: str, expected: str) -> None:
+    lists = f"a = Constant <value_ints = [2]> () b = Constant <value_ints = [{2**63 - 1}]> () "
+    body = "i = Constant <value_ints = [1]> () [n] p = Slice (x, a, b, i) y = Relu (p)"
+    assert verdict((lists + body, 17, "float[2, 2, 8] x", ""), target) == expected
