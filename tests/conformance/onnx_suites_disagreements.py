@@ -195,5 +195,11 @@ GROUPS = (
         "a scale that float32 rounds: runtimes compute the size in different precision",
         _named(_INFER, "resize_scale_precision_large_dim"),
     ),
+    Group(
+        "less",
+        "both",
+        "a scalar has no row by the specification; onnxruntime gives one",
+        _named(_INFER, "nonzero_scalar"),
+    ),
 )
 DISAGREEMENTS = {(test, group.outcome): group for group in GROUPS for test in group.tests}

@@ -68,7 +68,9 @@ def _pow(_: str, inputs: _Inputs, __: _Attributes) -> Array:
     """Pow since version 7. NumPy takes the root for one exponent of 0.5, which is NaN for -infinity."""
     base, exponent = _required(inputs, 2)
     base, exponent = (np.array(each) for each in np.broadcast_arrays(base, exponent))
-    return np.asarray(np.power(base, exponent)).astype(base.dtype)
+    # Roots of negative numbers are NaN here as in runtimes.
+    with np.errstate(all="ignore"):
+        return np.asarray(np.power(base, exponent)).astype(base.dtype)
 
 
 def _gemm(_: str, inputs: _Inputs, given: _Attributes) -> Array:
