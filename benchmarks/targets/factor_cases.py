@@ -154,14 +154,16 @@ def _results(graph: CaseGraph) -> list[str]:
 
 
 def _control(graph: CaseGraph, expected: Mapping[str, Array]) -> tuple[ModelProto, dict[str, Array], dict[str, Array]]:
-    """The model without the node: its numbers are inputs, and its sizes are constants."""
+    """The model without the node: its numbers are inputs; its sizes, and what it makes of constants, are constants."""
     assert graph.subject is not None
     made = graph.model()
     nodes = [node for node in made.graph.node if node.name != SUBJECT]
     feeds, values = dict(graph.feeds()), dict(expected)
+    constants = {*graph.constants, *(node.output[0] for node in nodes if node.op_type == "Constant"), ""}
+    is_constant = constants.issuperset(graph.subject.input)
     for name in _results(graph):
         array = graph.values[name]
-        if array.dtype.kind == "f" or array.ndim > 1 or array.dtype == bool:
+        if not is_constant and (array.dtype.kind == "f" or array.ndim > 1 or array.dtype == bool):
             feeds[name] = array
             kind = helper.np_dtype_to_tensor_dtype(array.dtype)
             made.graph.input.append(helper.make_tensor_value_info(name, kind, array.shape))

@@ -141,9 +141,15 @@ _WHERE_SIZES = changes(
 )
 
 
-def _identity_const(g: CaseGraph, given: str = "init", shape: Any = (2, 3, 8), T: str = "float32") -> None:
+def _identity_const(g: CaseGraph, given: str = "init", shape: Any = (2, 3, 8), T: str = "float32",
+                    scales: bool = False) -> None:  # fmt: skip
+    """A weight that several nodes share. scales: it is that of a normalization."""
     (held,) = g.put("Identity", [g.given(g.numbers(*shape, dtype=T), given)])
-    g.use([g.add("Add", [g.data(shape, T), held])], T)
+    if scales:
+        others = [g.constant(np.ones(shape, np.float32)) for _ in range(3)]
+        g.use([g.add("BatchNormalization", [g.data((2, *shape, 3)), held, *others])])
+    else:
+        g.use([g.add("Add", [g.data(shape if len(shape) > 1 else (2, 3, 8), T), held])], T)
 
 
 def _power(g: CaseGraph, shape: Any = (2, 3, 8), given: str = "init", kind: str = "float32", open: Any = ()) -> None:
@@ -356,7 +362,12 @@ ELEMENTS = [
     Recipe(
         "Identity",
         _identity_const,
-        [{"shape": (8,)}, {"shape": (4, 6)}, {"given": "node"}, {"shape": (2, 3, 2, 2)}, {"T": "int64", "shape": ()}],
+        [
+            *({"shape": each} for each in ((8,), (4, 6), (2, 3, 2, 2), ())),
+            {"given": "node"},
+            {"T": "int64", "shape": ()},
+            {"shape": (8,), "scales": True},
+        ],
         family="const",
     ),
     Recipe("Where", _where_sizes, _WHERE_SIZES, since=9, family="sizes"),

@@ -12,6 +12,7 @@ whose value follows from another one, or is not known, is left out.
 | a later output | `absent`, `unused`, `used` |
 | `rank`, `data` | of the first input; `const`, `sizes` or `data` |
 | `along`, `before`, `behind` | the dimensions that the node reads, and those around them: `fixed` or `open` |
+| `use.Cast`, ... | who reads a list of sizes; `use.elementwise`: a weight that is a vector, and several nodes share |
 | `gelu` | of the last node of a pattern that runtimes take for one operator: `halved inside` |
 
 `factors_of_splits.py` lists those of splits.

@@ -199,6 +199,14 @@ def _sign(number: int) -> str:
     return "negative" if number < 0 else "positive" if number else "zero"
 
 
+def _of_identity(node: NodeProto, data: ValueType, seen: Seen) -> Found:
+    is_vector = data.rank == 1 and data.shape != (1,)
+    is_weight = seen.how(node.input[0]) in ("init", "node")
+    if is_vector and is_weight and _ELEMENTWISE.intersection(seen.readers(node.output[0])):
+        # A vector that is computed is a matrix of one column in some runtimes, which broadcast it in another way.
+        yield "use.elementwise", "yes"
+
+
 def _of_sequence_at(node: NodeProto, data: ValueType, seen: Seen) -> Found:
     position = _contents(node, 1, seen)
     if position is not None and position.integers:
@@ -301,6 +309,7 @@ def _of_numbers(position: int) -> Callable[[NodeProto, ValueType, Seen], Found]:
 
 _READERS: Mapping[str, Callable[[NodeProto, ValueType, Seen], Found]] = {
     "Slice": _of_slice,
+    "Identity": _of_identity,
     "SplitToSequence": _of_numbers(1),
     "SequenceAt": _of_sequence_at,
     "Reshape": _of_reshape,

@@ -133,6 +133,29 @@ def test_a_slice_without_elements(first: int, body: str, expected: Mapping[str, 
     assert {key: found[key] for key in ("parts.empty", "sizes.empty") if key in found} == expected
 
 
+@pytest.mark.parametrize(
+    ("body", "inputs", "is_vector"),
+    [
+        ("p = Identity (w) y = Mul (x, p)", "float[2, 3, 8] x", True),
+        ("p = Identity (w) y = PRelu (x, p)", "float[2, 3, 8] x", True),
+        ("p = Identity (w) y = Mul (p, x) z = LayerNormalization (x, p)", "float[2, 3, 8] x", True),
+        # Nothing is broadcast, or nothing of several elements; or it is no weight.
+        ("p = Identity (w) y = LayerNormalization (x, p)", "float[2, 3, 8] x", False),
+        ("p = Identity (v) y = Mul (x, p)", "float[2, 3, 8] x", False),
+        ("p = Identity (n) y = Mul (x, p)", "float[2, 3, 8] x", False),
+        ("p = Identity (m) y = Mul (x, p)", "float[2, 3, 8] x", False),
+        ("p = Identity (u) y = Mul (x, p)", "float[2, 3, 8] x, float[8] u", False),
+    ],
+)
+def test_a_weight_that_several_nodes_share(body: str, inputs: str, is_vector: bool) -> None:
+    constants = (
+        "w = Constant <value_floats = [1., 2., 3., 4., 5., 6., 7., 8.]> () v = Constant <value_floats = [1.]> () "
+        "n = Constant <value_float = 2.> () m = Constant <value = float[1, 2] {1, 2}> () "
+    )
+    found = factors(constants + body.replace("p = Identity", "[n] p = Identity"), inputs=inputs)
+    assert found.get("use.elementwise") == ("yes" if is_vector else None)
+
+
 def test_who_reads_a_shape() -> None:
     body = (
         "[n] s = Shape (x) i = Constant <value_int = 0> () d = Gather (s, i) e = Expand (x, s) "

@@ -95,3 +95,14 @@ def test_a_part_without_elements_that_is_not_joined_is_not_read(target: str, exp
     lists = f"a = Constant <value_ints = [2]> () b = Constant <value_ints = [{2**63 - 1}]> () "
     body = "i = Constant <value_ints = [1]> () [n] p = Slice (x, a, b, i) y = Relu (p)"
     assert verdict((lists + body, 17, "float[2, 2, 8] x", ""), target) == expected
+
+
+@pytest.mark.parametrize(("target", "expected"), [("opencv@4.14.0", "refuses"), ("opencv@5.0.0", "reads")])
+def test_a_shared_vector_is_a_matrix_in_opencv_4(target: str, expected: str) -> None:
+    """Its only case was an output of the graph, and nothing broadcast it."""
+    weight = "float[8] w = {1, 2, 3, 4, 5, 6, 7, 8}"
+    assert verdict(("[n] p = Identity (w) y = Mul (x, p)", 16, "float[2, 3, 8] x", weight), target) == expected
+    assert (
+        verdict(("[n] p = Identity (w) y = LayerNormalization (x, p)", 17, "float[2, 3, 8] x", weight), target)
+        == "reads"
+    )
