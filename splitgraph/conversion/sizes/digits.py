@@ -313,7 +313,10 @@ class _Reader:
     def _is_displaced(self, moving: _Moving, whole: Sequence[int]) -> bool:
         """Return True as `DisplacedError` says."""
         dim = moving.digit.dim
-        if moving.size != 1 or self.dims[moving.axis] != dim or symbols_of(dim) <= self.wanted.not_asked:
+        if moving.size != 1 or self.dims[moving.axis] != dim:
+            return False
+        if moving.before == 1 and symbols_of(dim) <= self.wanted.not_asked:
+            # Items that stand outside are merged with what follows: [N, T, 8] to [T, 1, 8] is [T*N, 1, 8].
             return False
         # Entries of 1 beside the length, and all others, in the data and in the target.
         beside, others = [], []
