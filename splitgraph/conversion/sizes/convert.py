@@ -22,6 +22,7 @@ from splitgraph.conversion.sizes.values import RULES as VALUE_RULES
 from splitgraph.conversion.sizes.values import VALUES
 from splitgraph.conversion.sizes.wanted import Wanted, read_wanted, relabelled, renamed
 from splitgraph.conversion.sizes.weights import weights_of
+from splitgraph.conversion.sizes.windows import RULES as WINDOW_RULES
 from splitgraph.conversion.sizes.write import SizeWriter
 from splitgraph.findings.diagnostics import Diagnostic, diagnostic
 from splitgraph.inference import infer_model, walk_model
@@ -33,7 +34,8 @@ from splitgraph.model.values import write_dim
 from splitgraph.options import STRICT, Leeway, NewSizes, Sizes
 
 # An Identity reads what is a constant and an output.
-_OPERATORS = Operators("", {**RULES, **VALUE_RULES}, {**SAYING, "Identity": 0}, OVER, APART, FLOW, VALUES)
+_RULES = {**RULES, **VALUE_RULES, **WINDOW_RULES}
+_OPERATORS = Operators("", _RULES, {**SAYING, "Identity": 0}, OVER, APART, FLOW, VALUES)
 
 
 def convert_sizes(model: ModelProto, sizes: NewSizes, leeway: Leeway = STRICT) -> Rewrite[ModelProto]:

@@ -158,7 +158,7 @@ def read_target(
 class DisplacedError(Exception):
     """A length of 1 has no place of its own in a target, where another entry of 1 is new. [1, T, 8] to [-1, 2, 1, 4]
     was [-1, T, 2, 4] and a Transpose, which does nothing at T = 1, so that tools make one node of both: nothing says
-    any more where T stands. dim: the length.
+    any more where T stands. So it is with a batch inside others: [5, N, 2, 4] to [1, 5, 8]. dim: the length.
     """
 
     def __init__(self, dim: DimLike) -> None:

@@ -122,13 +122,15 @@ Reading = tuple[tuple[DimLike, ...], tuple[DimLike, ...], int] | tuple[InputPlac
 
 class Alternative(NamedTuple):
     """A node with a number that has several readings, and its input. is_attribute: the number is in an attribute of
-    this version of the operator instead, where nobody can say what it means.
+    this version of the operator instead, where nobody can say what it means. is_window: it is in an attribute of any
+    version, and can stay.
     """
 
     choice: Choice
     place: InputPlace
     location: str
     is_attribute: bool = False
+    is_window: bool = False
 
 
 class SizeFlow(NamedTuple):
@@ -469,9 +471,11 @@ class Site:
         likely: int = 0,
         *,
         is_value: bool = False,
+        is_window: bool = False,
     ) -> DimLike:
         """Return what an entry of a constant means: what is decided about it, else the first meaning, unless the search
-        tries another one. told: the entry as a user counts. likely, is_value: as in `Choice`.
+        tries another one. told: the entry as a user counts. likely, is_value: as in `Choice`. is_window: as in
+        `Alternative`.
         """
         decided = self.decided(position, entry)
         if decided is not None:
@@ -491,8 +495,8 @@ class Site:
         key = self.place(position), entry
         asked = len({each.value for each in meanings[:likely]})
         choice = Choice(number, symbols, readings, True, likely=asked, is_value=is_value)
-        is_attribute = not self.ctx.has_input(position)
-        self.follower.alternatives[key] = Alternative(choice, key[0], self.ctx.location, is_attribute)
+        is_attribute = not is_window and not self.ctx.has_input(position)
+        self.follower.alternatives[key] = Alternative(choice, key[0], self.ctx.location, is_attribute, is_window)
         return distinct[min(self.follower.choices.get(key, 0), len(distinct) - 1)].value
 
     def compute_with(self, position: int, entry: int, dim: Dim) -> None:

@@ -13,6 +13,7 @@ from splitgraph.conversion.sizes.origins import Origins
 from splitgraph.conversion.sizes.values import constant_input
 from splitgraph.conversion.sizes.wanted import Wanted
 from splitgraph.conversion.sizes.weights import WeightReader
+from splitgraph.conversion.sizes.windows import window_of
 from splitgraph.dim import Dim, DimLike, parse_given_dim, symbols_of
 from splitgraph.findings.diagnostics import Diagnostic, SplitgraphError, diagnostic, meant
 from splitgraph.inference import Walked
@@ -125,6 +126,14 @@ def given_by_the_user(
         if node.op_type in _CARRYING and entry in range(2, len(node.input)):
             # What a loop carries on is called by its input.
             entry, position = 0, entry
+        window = window_of(node)
+        if entry < len(window):
+            if dim is not None:
+                raise SplitgraphError(
+                    f"{text}={dim}: the window is an attribute, which holds numbers; it can only stay"
+                )
+            found.setdefault(InputPlace(scope.path, index, len(node.input)), {})[entry] = window[entry]
+            continue
         if not 0 <= position < len(node.input):
             raise SplitgraphError(
                 f"{match[1]} is a {node.op_type} without an input that says a size; where an attribute says it, "

@@ -29,6 +29,7 @@ from splitgraph.conversion.sizes.rules import (
     squeezed_axes,
 )
 from splitgraph.conversion.sizes.values import VALUES_OF_LAYERS, read_larger_or_values, read_values
+from splitgraph.conversion.sizes.windows import POOLINGS, read_window
 from splitgraph.dim import Dim, DimLike
 from splitgraph.inference.rules.openvino.attributes import flag, number, numbers, operator_set, text
 from splitgraph.inference.rules.openvino.control_flow import ports_of
@@ -195,6 +196,7 @@ RULES: Mapping[str, Rule] = {
     "Interpolate": _interpolate,
     "Loop": _loop,
     "MatMul": _matmul,
+    **dict.fromkeys(POOLINGS, read_window),
     **dict.fromkeys(VALUES_OF_LAYERS, read_values),
     "Maximum": read_larger_or_values,
     "OneHot": read_depth,

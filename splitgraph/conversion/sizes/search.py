@@ -199,7 +199,7 @@ def _asked(
 ) -> Iterator[Diagnostic]:
     """Yield the questions, the first with the options that answer all of them."""
     answers = [
-        _answer(each.location, next((way for way in ways if isinstance(way[1], Dim)), ways[0]))
+        _answer(each.location, next((way for way in ways if isinstance(way[1], Dim) and not each.is_window), ways[0]))
         for each, ways in questions
         if not each.is_attribute
     ]
@@ -212,6 +212,9 @@ def _asked(
         else:
             text = f"entry {ways[0][0]} can mean {', or '.join(told)}"
         help = f"Say which: reshape {', or '.join(_answer(location, way) for way in ways)}."
+        if alternative.is_window:
+            stays = f"If the window stays: reshape {_answer(location, ways[0])}."
+            help = f"{stays} If it takes all of the data, make it a global pooling in the model first."
         if alternative.is_attribute:
             help = (
                 "The number is in an attribute. Upgrade the model to an opset that has it in an input, and ask again."

@@ -20,6 +20,8 @@ from splitgraph.model.value_type import Contents
 _MOST_NUMBERS, _MOST_READ = 8, 1024
 # So many dimensions are tried for a number.
 _MOST_ALIKE = 3
+# So many sizes that stay are multiplied with a length.
+_MOST_FACTORS = 6
 # Smaller floats are too common: 2*x - 1; and so are those below a large one that are as large as an inner dimension.
 _FEWEST_OF_FLOATS, _LARGE = 3, 32
 _INTEGERS, _FLOATS = ("int64", "int32"), ("float32", "float64", "float16")
@@ -111,7 +113,22 @@ def _lengths(site: Site, number: object, *, is_float: bool) -> Iterator[Meaning]
         dims += [dim for dim in site.follower.met if symbols_of(dim).isdisjoint(wanted.batch)]
     found = [dim for dim in dims if wanted.before(dim) == number]
     found += [dim - 1 for dim in dims if wanted.before(dim) == number + 1]
+    found += _multiples(site, own, int(number))
     yield from map(Meaning, sorted(dict.fromkeys(found), key=lambda dim: len(str(dim)))[:_MOST_ALIKE])
+
+
+def _multiples(site: Site, own: Sequence[Dim], number: int) -> Iterator[DimLike]:
+    """Yield the products of lengths with sizes that stay, such as 3*H*W of an image: by so many, a mean divides."""
+    known = [*site.wanted.shapes.values(), *(each.shape or () for each in site.ctx.inputs if each is not None)]
+    counts = set[int]()
+    for shape in known:
+        fixed = [size for size in shape if isinstance(size, int) and size > 1][:_MOST_FACTORS]
+        counts.update(prod(part) for count in range(1, len(fixed) + 1) for part in itertools.combinations(fixed, count))
+    several = [dim for dim in own if site.wanted.before(dim) != 1] if number >= _LARGE else []
+    for dim in (*several, *(one * other for one, other in itertools.combinations(several, 2))):
+        times = next((count for count in sorted(counts) if count * site.wanted.before(dim) == number), 0)
+        if times:
+            yield times * dim
 
 
 def _counts_steps(site: Site, numbers: Contents) -> bool:

@@ -153,6 +153,29 @@ def test_a_length_of_one_behind_others_may_have_been_transposed(target: tuple[in
 
 
 @pytest.mark.parametrize(
+    ("data", "target"), [("5, N, 2, 4", (1, 5, 8)), ("5, N, 2, 4", (1, 5, -1)), ("2, N, 2, 4", (1, 2, 8))]
+)
+def test_a_batch_of_one_inside_others_may_have_been_transposed(data: str, target: tuple[int, ...]) -> None:
+    sizes = replace(wanted(N=1), axes={"N": {"x": 0}})
+    with pytest.raises(DisplacedError):
+        read_target(dims(data), target, sizes)
+
+
+@pytest.mark.parametrize(
+    ("data", "target", "expected"),
+    [
+        # Items that stand outside are merged with what follows.
+        ("N, 5, 8", (5, 1, 8), "5*N, 1, 8"),
+        # Its own place is there, and no entry of 1 is new.
+        ("5, N, 2, 4", (5, 1, 8), "5, N, 8"),
+        ("5, N, 2, 4", (5, 8), "5*N, 8"),
+    ],
+)
+def test_a_batch_of_one_is_merged_otherwise(data: str, target: tuple[int, ...], expected: str) -> None:
+    assert read_target(dims(data), target, replace(wanted(N=1), axes={"N": {"x": 0}})) == dims(expected)
+
+
+@pytest.mark.parametrize(
     ("data", "target", "expected"),
     [
         # Its own place is there, and the 1 behind is one more.

@@ -103,3 +103,31 @@ def test_answers_decide(made: ModelProto, answers: dict[str, list[str]], expecte
     x = np.random.default_rng(0).random((1, 6, 5), np.float32)
     (found,) = ReferenceEvaluator(changed.model).run(None, {"x": x, "k": np.zeros(3, np.int64)})
     assert np.allclose(found.ravel(), np.ravel(expected(int(x.argmax()))))
+
+
+GRAM = "f = Reshape (x, m) t = Transpose <perm = [0, 2, 1]> (f) p = MatMul (f, t)"
+
+
+@pytest.mark.parametrize(
+    ("shape", "number", "meant"),
+    [
+        ((1, 3, "H", "W"), 126, "3*H*W"),
+        ((1, 3, "H", 7), 126, "21*H"),
+        ((1, 3, 6, 9), 126, "18*x[3]"),
+        # Another number, a batch of 1, and a small product.
+        ((1, 3, "H", "W"), 125, None),
+        (("N", 3, 6, 7), 126, None),
+        ((1, 3, "H", 7), 18, None),
+    ],
+)
+def test_a_product_of_lengths_and_sizes_that_stay_is_asked(
+    shape: tuple[Any, ...], number: int, meant: str | None
+) -> None:
+    weights = f"<int64[3] m = {{1, 3, -1}}, float c = {{{number}}}>" if shape[0] == 1 else "<float c = {126}>"
+    inside = f"{GRAM} y = Div (p, c)" if shape[0] == 1 else "p = ReduceSum <keepdims = 0> (x) y = Div (p, c)"
+    kind = "float[a, b, c]" if shape[0] == 1 else "float"
+    made = parser.parse_model(
+        f'<ir_version: 8, opset_import: ["": 17]> g (float[1, 3, 6, 7] x) => ({kind} y) {weights} {{ {inside} }}'
+    )
+    told = [text for _, text in asked(made, *shape)]
+    assert told == ([f"entry 0 can mean {number} whatever the size of the data, or {meant}"] if meant else [])
