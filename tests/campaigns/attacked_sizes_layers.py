@@ -178,6 +178,8 @@ for _what in _IMAGES.split("|"):
     family(
         olds("NHW", (1, 8, 6), (2, 4, 4)),
         forms("numbers") if _what != "decoded boxes" else forms("numbers", "first"),
+        # At 4, the second one takes the whole of what the first one leaves.
+        ask="HW" if _what == "pools" else "",
         label=f"image/{_what}",
         fits=(lambda s: s["H"] % 2 == 0 and s["W"] % 2 == 0 and min(s.values()) > 0)
         if _what in _EVEN
