@@ -326,7 +326,10 @@ def _gather_sizes(g: CaseGraph, index: Any = 1, given: str = "init", axis: Any =
     shape = g.add("Shape", [g.data((2, 3, 8), open=open)])
     held = g.given(index, given, index_type)
     (made,) = g.put("Gather", [shape, held], axis=axis)
-    # As TorchScript writes it; a Cast to another type is a case of Cast.
+    if use == "number":
+        g.use_number(made, "int64")
+        return
+    # As TorchScript writes it.
     held = g.add("Cast", [made], to=7) if use == "Cast" else made
     g.use_sizes(held, 1 if isinstance(index, tuple) else 0)
 
@@ -354,6 +357,8 @@ _GATHER_SIZES = changes(
     [{"use": "Cast"}, {"index": 0}, {"index_type": "int32"}, {"given": "node", "open": ()}, {"open": (0,)}],
     [{"use": "Cast", "given": "node"}, {"given": "node", "index": (0,)}],
     [{"use": "Cast", "open": ()}, {"use": "Cast", "given": "node", "open": ()}],
+    ({"use": "number", "given": given, "open": open} for given in ("init", "node") for open in ((0, 1, 2), (0,), ())),
+    [{"use": "number", "given": "node", "index": 0}, {"use": "number", "given": "node", "index": (1,)}],
 )
 
 

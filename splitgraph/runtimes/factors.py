@@ -31,7 +31,7 @@ from splitgraph.runtimes.factors_of_bodies import factors_of_bodies
 from splitgraph.runtimes.factors_of_lists import factors_of_lists
 from splitgraph.runtimes.factors_of_splits import factors_of_split
 from splitgraph.runtimes.patterns import factors_of_patterns
-from splitgraph.runtimes.seen_values import BEFORE_THE_RUN, Seen, are_sizes, listed, place
+from splitgraph.runtimes.seen_values import BEFORE_THE_RUN, CAST_TO_INTEGERS, Seen, are_sizes, listed, place
 
 _DTYPES = {number: name for name, number in DTYPE_NUMBERS.items()}
 # Integers that name an element type.
@@ -213,9 +213,11 @@ def _of_outputs(node: NodeProto, version: OperatorVersion | None, seen: Seen) ->
             name = names[position] if position < len(names) else ""
             yield formal.name, "absent" if not name else "used" if seen.readers(name) else "unused"
     if names and names[0] and node.op_type in ("Shape", "Size"):
-        for reader in seen.readers(names[0]):
+        # Of the sizes themselves, runtimes tell no Cast from another one.
+        for reader in {"Cast" if each == CAST_TO_INTEGERS else each for each in seen.readers(names[0])}:
             yield f"use.{'output' if not reader else reader if reader in _USES else 'whole'}", "yes"
     elif names and names[0] and are_sizes(node, seen) and "Cast" in seen.readers(names[0]):
+        # A Cast to integers, as exporters write beside sizes, changes nothing that a runtime would tell apart.
         yield "use.Cast", "yes"
 
 

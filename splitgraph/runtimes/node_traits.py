@@ -22,12 +22,12 @@ from splitgraph.model.scopes import (
     roots,
     sorted_order,
 )
-from splitgraph.model.value_type import UNKNOWN, Contents, ValueType
+from splitgraph.model.value_type import DTYPE_NUMBERS, UNKNOWN, Contents, ValueType
 from splitgraph.model.values import tensor_contents
 from splitgraph.runtimes.factors import Factors, factors
 from splitgraph.runtimes.operator_traits import operator_traits
 from splitgraph.runtimes.patterns import factors_of_patterns
-from splitgraph.runtimes.seen_values import BEFORE_THE_RUN, How, Seen
+from splitgraph.runtimes.seen_values import BEFORE_THE_RUN, CAST_TO_INTEGERS, How, Seen, attribute
 
 # The name under which tables hold calls of local functions.
 FUNCTION = "calls of local functions"
@@ -114,15 +114,23 @@ def traits_of(model: ModelProto, walked: Walked) -> Iterator[NodeTraits]:
 
 
 def _readers(root: Sequence[Scope]) -> Mapping[str, Collection[str]]:
-    """Return the operators that read each value of a root, and "" for an output of a graph."""
+    """Return the operators that read each value of a root, as `Seen.readers` tells them."""
     readers: dict[str, set[str]] = {}
     for scope in root:
         for name in _outputs(scope):
             readers.setdefault(name, set()).add("")
         for node in scope.nodes:
             for name in node.input:
-                readers.setdefault(name, set()).add(node.op_type)
+                readers.setdefault(name, set()).add(_reader(node))
     return readers
+
+
+_FLOATS = frozenset(DTYPE_NUMBERS[name] for name in ("float16", "bfloat16", "float32", "float64"))
+
+
+def _reader(node: NodeProto) -> str:
+    held = attribute(node, "to") if node.op_type == "Cast" else None
+    return node.op_type if held is None or held.i in _FLOATS else CAST_TO_INTEGERS
 
 
 def _outputs(scope: Scope) -> set[str]:

@@ -12,6 +12,7 @@ from splitgraph.model.value_type import UNKNOWN, Contents, ValueType
 # from open sizes, from the elements of an input, or as an input of the graph.
 How = Literal["init", "node", "folded", "sized", "shape", "computed", "input"]
 BEFORE_THE_RUN: frozenset[How] = frozenset({"init", "node", "folded", "sized"})
+CAST_TO_INTEGERS = "Cast to integers"
 # Lists that say the same as no list, if all their numbers are this one.
 _NEUTRAL = {"pads": 0, "strides": 1, "dilations": 1, "output_padding": 0, "kernel_shape": 1}
 
@@ -36,7 +37,9 @@ class Seen(Protocol):
         ...
 
     def readers(self, name: str) -> Collection[str]:
-        """Return the operators that read a value, and "" for an output of the graph."""
+        """Return the operators that read a value, "" for an output of the graph, and CAST_TO_INTEGERS for a Cast that
+        makes no floats.
+        """
         ...
 
 

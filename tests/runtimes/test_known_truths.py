@@ -74,6 +74,21 @@ def test_an_axis_that_is_left_out_is_another_thing_than_one_that_is_written(axis
     assert verdict((f"y = Softmax {axis} (x)", 11, "float[2, 3, 8] x", ""), "mnn@3.6.1") == expected
 
 
+@pytest.mark.parametrize(
+    ("index", "reader", "expected"),
+    [
+        ("", "Cast <to = 1>", "refuses"),
+        ("", "Cast <to = 7>", "reads"),
+        ("<int64 i = {1}>", "Cast <to = 1>", "reads"),
+    ],
+)
+def test_a_size_that_a_constant_node_picks_becomes_no_float_in_opencv_5(index: str, reader: str, expected: str) -> None:
+    held = "" if index else "i = Constant <value_int = 1> () "
+    body = f"s = Shape (x) {held}[n] d = Gather (s, i) f = {reader} (d) y = Expand (x, s)"
+    model = (body, 17, "float[2, 3, 8] x", index.strip("<>"))
+    assert verdict(model, "opencv@5.0.0") == expected
+
+
 @pytest.mark.parametrize("target", ["opencv@5.0.0", "mnn@3.6.1", "openvino@2026.4.1", "onnxruntime@1.32.0"])
 @pytest.mark.parametrize(
     "body",
