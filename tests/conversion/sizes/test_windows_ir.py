@@ -1,4 +1,4 @@
-"""Windows of an IR that take all of what they pool, and a batch of 1 whose transposition became a Reshape."""
+"""Windows of an IR, blocks of columns, and a batch of 1 whose transposition became a Reshape."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 import openvino as ov
 import pytest
 from openvino import opset13 as ops
+from openvino import opset15
 
 import splitgraph
 from splitgraph.formats import open_model
@@ -66,6 +67,16 @@ def test_a_window_that_takes_everything_is_asked(
     assert told(model, *shape) == expected
     if expected:
         assert not told(model, *shape, keep=["main/last[0]", "main/last[1]"])
+
+
+@pytest.mark.parametrize(
+    ("shape", "codes"), [((1, 12, "T"), ["SG420"]), ((1, 12, 20), ["SG420"]), (("N", 12, 12), []), ((1, 24, 12), [])]
+)
+def test_columns_are_as_many_as_places_of_a_block(shape: tuple[Any, ...], codes: list[str], tmp_path: Path) -> None:
+    """OpenVINO does not load an IR with others."""
+    x = given(1, 12, 12)
+    image = opset15.col2im(x, _numbers(4, 5), _numbers(2, 2))
+    assert [code for code, _ in told(opened(image, x, tmp_path), *shape)] == codes
 
 
 @pytest.mark.parametrize("shape", [("N", 5, 3), ("N", "T", 3), (4, 5, 3)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from splitgraph.dim import DimLike, ceildiv, product
 from splitgraph.inference.context import NodeContext
@@ -23,6 +24,7 @@ from splitgraph.inference.rules.operands import (
     dims_of,
     dims_of_rank,
     exact_quotient,
+    expect,
     known_dtype,
     merged_dim,
     normal_axis,
@@ -256,7 +258,20 @@ def col2im(ctx: NodeContext) -> Sequence[ValueType]:
     channels: DimLike | None = None
     if isinstance(elements, int):
         channels = exact_quotient(ctx, dims[-2], elements, "the rows by the number of elements in a block")
+    if image is not None and None not in image and block is not None and len(image) == len(block) == 2:
+        _check_columns(ctx, dims[-1], [side for side in sides if side is not None], block)
     return [tensor(dtype, (*dims[:-2], channels, *sides))]
+
+
+def _check_columns(
+    ctx: NodeContext, columns: DimLike, image: Sequence[DimLike], block: Sequence[DimLike | None]
+) -> None:
+    """Require a column for each position of the block in the image."""
+    counts = window_counts(ctx, image, block, _windows(ctx, 2))
+    total = product([count for count in counts if count is not None])
+    if None not in counts:
+        fault = "the input has {} columns; the block has {} positions in the image".format
+        expect(ctx, columns, "==", total, partial(fault, columns, total))
 
 
 @layer("ExtractImagePatches")
