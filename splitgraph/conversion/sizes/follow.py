@@ -120,17 +120,26 @@ class Meaning(NamedTuple):
 Reading = tuple[tuple[DimLike, ...], tuple[DimLike, ...], int] | tuple[InputPlace, int]
 
 
+class Stays(NamedTuple):
+    """A number that no node of its kind can compute with. form: how what it can mean is told. otherwise: what to do if
+    it does not stay.
+    """
+
+    form: str
+    otherwise: str
+
+
 class Alternative(NamedTuple):
     """A node with a number that has several readings, and its input. is_attribute: the number is in an attribute of
-    this version of the operator instead, where nobody can say what it means. is_window: it is in an attribute of any
-    version, and can stay.
+    this version of the operator instead, where nobody can say what it means. stays: for a number that can only
+    stay.
     """
 
     choice: Choice
     place: InputPlace
     location: str
     is_attribute: bool = False
-    is_window: bool = False
+    stays: Stays | None = None
 
 
 class SizeFlow(NamedTuple):
@@ -471,10 +480,10 @@ class Site:
         likely: int = 0,
         *,
         is_value: bool = False,
-        is_window: bool = False,
+        stays: Stays | None = None,
     ) -> DimLike:
         """Return what an entry of a constant means: what is decided about it, else the first meaning, unless the search
-        tries another one. told: the entry as a user counts. likely, is_value: as in `Choice`. is_window: as in
+        tries another one. told: the entry as a user counts. likely, is_value: as in `Choice`. stays: as in
         `Alternative`.
         """
         decided = self.decided(position, entry)
@@ -495,8 +504,8 @@ class Site:
         key = self.place(position), entry
         asked = len({each.value for each in meanings[:likely]})
         choice = Choice(number, symbols, readings, True, likely=asked, is_value=is_value)
-        is_attribute = not is_window and not self.ctx.has_input(position)
-        self.follower.alternatives[key] = Alternative(choice, key[0], self.ctx.location, is_attribute, is_window)
+        is_attribute = stays is None and not self.ctx.has_input(position)
+        self.follower.alternatives[key] = Alternative(choice, key[0], self.ctx.location, is_attribute, stays)
         return distinct[min(self.follower.choices.get(key, 0), len(distinct) - 1)].value
 
     def compute_with(self, position: int, entry: int, dim: Dim) -> None:

@@ -199,22 +199,26 @@ def _asked(
 ) -> Iterator[Diagnostic]:
     """Yield the questions, the first with the options that answer all of them."""
     answers = [
-        _answer(each.location, next((way for way in ways if isinstance(way[1], Dim) and not each.is_window), ways[0]))
+        _answer(each.location, next((way for way in ways if isinstance(way[1], Dim) and each.stays is None), ways[0]))
         for each, ways in questions
         if not each.is_attribute
     ]
     for number, (alternative, ways) in enumerate(questions):
         location = alternative.location
-        told = [f"{says} whatever the size of the data" if isinstance(says, int) else str(says) for _, says in ways]
+        form = "{}" if alternative.stays is None else alternative.stays.form
+        spelled = [form.format(says) for _, says in ways]
+        told = [
+            f"{text} whatever the size of the data" if isinstance(says, int) else text
+            for text, (_, says) in zip(spelled, ways, strict=True)
+        ]
         if len({entry for entry, _ in ways}) > 1:
             told = [f"{text} as entry {entry}" for text, (entry, _) in zip(told, ways, strict=True)]
             text = f"its numbers can mean {', or '.join(told)}"
         else:
             text = f"entry {ways[0][0]} can mean {', or '.join(told)}"
         help = f"Say which: reshape {', or '.join(_answer(location, way) for way in ways)}."
-        if alternative.is_window:
-            stays = f"If the window stays: reshape {_answer(location, ways[0])}."
-            help = f"{stays} If it takes all of the data, make it a global pooling in the model first."
+        if alternative.stays is not None:
+            help = f"If it stays: reshape {_answer(location, ways[0])}. {alternative.stays.otherwise}"
         if alternative.is_attribute:
             help = (
                 "The number is in an attribute. Upgrade the model to an opset that has it in an input, and ask again."

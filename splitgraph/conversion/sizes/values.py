@@ -10,7 +10,7 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 
-from splitgraph.conversion.sizes.follow import Meaning, Rule, Site
+from splitgraph.conversion.sizes.follow import Meaning, Rule, Site, Stays
 from splitgraph.conversion.sizes.readings import read_larger
 from splitgraph.dim import Dim, DimLike, symbol, symbols_of
 from splitgraph.inference.context import NodeContext
@@ -20,6 +20,9 @@ from splitgraph.model.value_type import Contents
 _MOST_NUMBERS, _MOST_READ = 8, 1024
 # So many dimensions are tried for a number.
 _MOST_ALIKE = 3
+# Products, in which a number may be the inverse of a length, in a float32.
+_PRODUCTS, _ROUNDING = ("Mul", "Multiply"), 1e-6
+_DIVIDE = "If it follows, divide by what the model computes from the shape of its input, and reshape that model."
 # So many sizes that stay are multiplied with a length.
 _MOST_FACTORS = 6
 # Smaller floats are too common: 2*x - 1; and so are those below a large one that are as large as an inner dimension.
@@ -70,6 +73,18 @@ def read_values(site: Site) -> None:
             read = site.either(position, entry, [Meaning(int(number)), *lengths], is_value=True)  # type: ignore[arg-type]
         if isinstance(read, Dim):
             site.compute_with(position, entry, read)
+        if read is None and not lengths and ctx.node.op_type in _PRODUCTS:
+            _read_inverse(site, position, entry, number)
+
+
+def _read_inverse(site: Site, position: int, entry: int, number: object) -> None:
+    """A product with 1/126 is a division by what may be a length, as OpenVINO writes it. It can only stay."""
+    inverse = round(1 / number) if isinstance(number, float) and 0 < number < 1 else 0
+    if inverse < _LARGE or abs(float(number) * inverse - 1) > _ROUNDING:  # type: ignore[arg-type]
+        return
+    lengths = [*_lengths(site, inverse, is_float=True)]
+    if lengths:
+        site.either(position, entry, [Meaning(inverse), *lengths], is_value=True, stays=Stays("1/({})", _DIVIDE))
 
 
 def _few_elements(ctx: NodeContext, position: int) -> Contents | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from splitgraph.conversion.sizes.follow import Meaning, Rule, Site
+from splitgraph.conversion.sizes.follow import Meaning, Rule, Site, Stays
 from splitgraph.dim import Dim
 from splitgraph.model.attributes import attribute_value
 from splitgraph.model.onnx_proto import NodeProto
@@ -17,6 +17,7 @@ from splitgraph.model.onnx_proto import NodeProto
 _KERNELS = ("kernel_shape", "kernel")
 _PADS = ("pads", "pads_begin", "pads_end")
 POOLINGS = ("AveragePool", "AvgPool", "LpPool", "MaxPool")
+_STAYS = Stays("{}", "If it takes all of the data, make it a global pooling in the model first.")
 # Poolings that pad by themselves.
 _SAME = ("SAME_UPPER", "SAME_LOWER", "same_upper", "same_lower")
 
@@ -46,7 +47,7 @@ def read_window(site: Site) -> None:
         return
     for entry, (size, dim) in enumerate(zip(kernel, dims, strict=True)):
         if isinstance(dim, Dim) and site.wanted.moves(dim) and size > 1 and size == site.wanted.before(dim):
-            site.either(ctx.input_count, entry, [Meaning(size), Meaning(dim)], is_value=True, is_window=True)
+            site.either(ctx.input_count, entry, [Meaning(size), Meaning(dim)], is_value=True, stays=_STAYS)
 
 
 def _text(written: object) -> str:

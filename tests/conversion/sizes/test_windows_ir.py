@@ -70,6 +70,28 @@ def test_a_window_that_takes_everything_is_asked(
 
 
 @pytest.mark.parametrize(
+    ("shape", "number", "meant"),
+    [
+        ((1, 3, "H", "W"), 126, "3*H*W"),
+        ((1, 3, "H", 7), 126, "21*H"),
+        ((1, 3, "H", "W"), 42, "H*W"),
+        ((1, 3, "H", "W"), 125, None),
+        ((1, 3, "H", 7), 6, None),
+        (("N", 3, 6, 7), 126, None),
+    ],
+)
+def test_an_inverse_of_a_product_of_lengths_is_asked(
+    shape: tuple[Any, ...], number: int, meant: str | None, tmp_path: Path
+) -> None:
+    x = given(1, 3, 6, 7)
+    summed = ops.reduce_sum(x, _numbers(1, 2, 3), False)
+    model = opened(ops.multiply(summed, ops.constant(np.array([1 / number], F))), x, tmp_path)
+    text = f"entry 0 can mean 1/({number}) whatever the size of the data, or 1/({meant})"
+    assert told(model, *shape) == ([("SG421", text)] if meant else [])
+    assert not told(model, *shape, keep=["main/last[0]"])
+
+
+@pytest.mark.parametrize(
     ("shape", "codes"), [((1, 12, "T"), ["SG420"]), ((1, 12, 20), ["SG420"]), (("N", 12, 12), []), ((1, 24, 12), [])]
 )
 def test_columns_are_as_many_as_places_of_a_block(shape: tuple[Any, ...], codes: list[str], tmp_path: Path) -> None:
