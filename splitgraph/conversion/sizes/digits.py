@@ -313,7 +313,10 @@ class _Reader:
     def _is_displaced(self, moving: _Moving, whole: Sequence[int]) -> bool:
         """Return True as `DisplacedError` says."""
         dim = moving.digit.dim
-        if moving.size != 1 or self.dims[moving.axis] != dim:
+        is_merged = self.dims[moving.axis] != dim
+        if moving.size != 1 or (is_merged and moving.digit.home is None):
+            return False
+        if is_merged and not symbols_of(dim) <= self.wanted.not_asked:
             return False
         if moving.before == 1 and symbols_of(dim) <= self.wanted.not_asked:
             # Items that stand outside are merged with what follows: [N, T, 8] to [T, 1, 8] is [T*N, 1, 8].
@@ -324,7 +327,8 @@ class _Reader:
             places = [prod(sizes[:at]) for at, size in enumerate(sizes) if size == 1]
             beside.append(places.count(moving.before))
             others.append(len(places) - beside[-1])
-        return beside[1] < beside[0] and others[1] > others[0]
+        # Items that were merged on the way had an axis, too.
+        return beside[1] < beside[0] + is_merged and others[1] > others[0]
 
     def _window(self, spot: _Spot, moving: _Moving, whole: Sequence[int]) -> int | None:
         """Return the entry of 1 beside a digit if it may count windows of as many elements as the digit had: another

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from splitgraph.conversion.sizes.digits import Choice, DisplacedError, read_target
+from splitgraph.conversion.sizes.digits import Choice, Digit, DisplacedError, read_target
 from splitgraph.conversion.sizes.wanted import Wanted
 from splitgraph.dim import Dim, DimLike, evaluate, parse_dim, parse_expression
 
@@ -159,6 +159,15 @@ def test_a_batch_of_one_inside_others_may_have_been_transposed(data: str, target
     sizes = replace(wanted(N=1), axes={"N": {"x": 0}})
     with pytest.raises(DisplacedError):
         read_target(dims(data), target, sizes)
+
+
+def test_a_batch_of_one_that_was_merged_inside_others_may_have_been_transposed() -> None:
+    order = {0: (Digit(5), Digit(dims("N")[0], home=(1, 3)))}
+    sizes = replace(wanted(N=1), axes={"N": {"x": 0}})
+    with pytest.raises(DisplacedError):
+        read_target(dims("5*N, 6"), (1, 5, 6), sizes, order)
+    assert read_target(dims("5*N, 6"), (5, 1, 6), sizes, order) == dims("5, N, 6")
+    assert read_target(dims("5*N, 6"), (5, 2, 3), sizes, order) == dims("5*N, 2, 3")
 
 
 @pytest.mark.parametrize(
