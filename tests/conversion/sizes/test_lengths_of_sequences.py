@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+import onnxruntime
 import pytest
 from onnx import ModelProto, numpy_helper, parser
-from onnx.reference import ReferenceEvaluator
 
 import splitgraph
 
@@ -21,6 +21,18 @@ def recurrent(operator: str, lengths: str = "5, 5", *, is_read: bool = True) -> 
         weights = np.random.default_rng(columns).standard_normal((1, 4 * GATES[operator], columns))
         made.graph.initializer.append(numpy_helper.from_array(weights.astype(np.float32), name))
     return made
+
+
+def _run(given: ModelProto, x: np.ndarray) -> list[np.ndarray]:
+    """What a model gives at sizes that it may not declare. The oldest evaluator knows no sequences of several items."""
+    model = ModelProto()
+    model.CopyFrom(given)
+    model.graph.input[0].type.tensor_type.ClearField("shape")
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    options.intra_op_num_threads = 1
+    found: list[np.ndarray] = onnxruntime.InferenceSession(model.SerializeToString(), options).run(None, {"x": x})
+    return found
 
 
 def _read_by(made: ModelProto, operator: str) -> str:
@@ -42,10 +54,10 @@ def test_all_steps_are_asked(operator: str, steps: str | int) -> None:
 def test_lengths_follow_or_stay_as_somebody_says(operator: str) -> None:
     places = [f"main/{operator}#0[{entry}]" for entry in (0, 1)]
     x = np.random.default_rng(0).standard_normal((8, 2, 3)).astype(np.float32)
-    all_steps = ReferenceEvaluator(recurrent(operator, is_read=False)).run(None, {"x": x})[0]
+    all_steps = _run(recurrent(operator, is_read=False), x)[0]
     made = splitgraph.reshape(recurrent(operator), {"x": ["T", 2, 3]}, follow=[f"{place}=T" for place in places])
     made.model.graph.output.add(name=_read_by(made.model, operator))
-    found, read = ReferenceEvaluator(made.model).run(None, {"x": x})
+    found, read = _run(made.model, x)
     assert read.tolist() == [8, 8]
     np.testing.assert_allclose(found, all_steps, rtol=1e-6)
     kept = splitgraph.reshape(recurrent(operator), {"x": [8, 2, 3]}, keep=places).model
@@ -58,5 +70,5 @@ def test_other_lengths_are_no_size_and_a_batch_repeats_them(operator: str) -> No
     assert splitgraph.reshape(recurrent(operator, "3, 2"), {"x": ["T", 2, 3]}, verify=False).model
     after = splitgraph.reshape(recurrent(operator), {"x": [5, "N", 3]}, verify=False).model
     x = np.random.default_rng(0).standard_normal((5, 6, 3)).astype(np.float32)
-    expected = ReferenceEvaluator(recurrent(operator, is_read=False)).run(None, {"x": x})[0]
-    np.testing.assert_allclose(ReferenceEvaluator(after).run(None, {"x": x})[0], expected, rtol=1e-6)
+    expected = _run(recurrent(operator, is_read=False), x)[0]
+    np.testing.assert_allclose(_run(after, x)[0], expected, rtol=1e-6)
