@@ -32,8 +32,8 @@ RUN_SECONDS, _SEARCH_SECONDS = 60.0, 120.0
 class Trials:
     """Runs models in a runtime on the inputs of an original model, whose results they must give.
 
-    host: the runtime; reference: gives the expected results. cases: of the original. comparison: of all results, which
-    keeps the largest difference.
+    host: the runtime; reference: gives the expected results. cases: of the original. comparison: of the results of the
+    latest model, which keeps the largest difference.
     """
 
     host: RuntimeHost
@@ -43,12 +43,9 @@ class Trials:
     comparison: Comparison = field(init=False)
     _moved: dict[int, Sequence[Value] | None] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        """Compare the results of both."""
-        self.comparison = new_comparison(self.reference.label, self.host.label)
-
     def run(self, model: onnx.ModelProto, *, finds_node: bool = True) -> RuntimeRun:
         """Run a model on all inputs. finds_node: look for the first node that goes wrong, if it does."""
+        self.comparison = new_comparison(self.reference.label, self.host.label)
         runs = self.host.run(model, [case.inputs for case in self.cases], RUN_SECONDS)
         names = [value.name for value in model.graph.output]
         reshaped: Disagreement | None = None
