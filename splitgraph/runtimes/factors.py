@@ -14,6 +14,7 @@ whose value follows from another one, or is not known, is left out.
 | `along`, `before`, `behind` | the dimensions that the node reads, and those around them: `fixed` or `open` |
 | `use.Cast`, ... | who reads a list of sizes; `use.elementwise`: a weight that is a vector, and several nodes share |
 | `gelu` | of the last node of a pattern that runtimes take for one operator: `halved inside` |
+| `data.cast` | `yes` for a CumSum of what a Cast gives |
 
 `factors_of_splits.py` lists those of splits.
 """

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from splitgraph.conversion.rewrite import Change
 from splitgraph.inference import Walked
 from splitgraph.model.onnx_proto import ModelProto, ValueInfoProto
+from splitgraph.model.scopes import MAIN
 from splitgraph.model.value_type import ValueType
 
 WHY = "declared with a shape that it does not have in every run"
@@ -16,10 +17,9 @@ def untrue_shapes(model: ModelProto, walked: Walked) -> Iterator[ValueInfoProto]
     """Yield what the main graph declares of inner values and what does not hold: another rank, or a number where
     inference knows another size.
     """
-    detail = next((walked.graphs[scope.path] for scope in walked.scopes if scope.path in walked.graphs), None)
-    for value in model.graph.value_info if detail is not None else ():
-        assert detail is not None
-        known = detail.types.get(value.name)
+    types = walked.graphs[MAIN].types if MAIN in walked.graphs else {}
+    for value in model.graph.value_info:
+        known = types.get(value.name)
         if known is not None and value.type.HasField("tensor_type") and not _holds(value, known):
             yield value
 
