@@ -10,7 +10,8 @@ import splitgraph
 from splitgraph.runtimes.check import examine
 
 HALF_INSIDE = "e = Erf (d) a = Add (e, one) h = Mul (half, a) y = Mul (x, h)"
-CONSTANTS = "<float root = {1.4142135}, float inverse = {0.70710678}, float one = {1}, float half = {0.5}, float near = {1.4142}>"
+NUMBERS = {"root": "1.4142135", "inverse": "0.707107", "near": "1.4142", "one": "1", "half": "0.5"}
+CONSTANTS = "<" + ", ".join(f"float {name} = {{{number}}}" for name, number in NUMBERS.items()) + ">"
 
 
 def model(body: str) -> onnx.ModelProto:
