@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
+import pytest
 from node_tests import node_tests
 from onnx import NodeProto, helper, numpy_helper
 
@@ -19,7 +21,14 @@ from splitgraph.inference.alone import Alone, Given
 from splitgraph.inference.openvino_ir import infer_ir, mirror
 from splitgraph.inference.rules import load_openvino_rules
 from splitgraph.inference.rules.onnx.reduction import REDUCTIONS as RULES_OF_REDUCTIONS
-from splitgraph.model.schemas.kinds import LAYER_DOMAIN, LAYER_SHAPE_INPUTS, REDUCTIONS, SHAPE_INPUTS, shape_inputs
+from splitgraph.model.schemas.kinds import (
+    LAYER_DOMAIN,
+    LAYER_SHAPE_INPUTS,
+    REDUCTIONS,
+    SHAPE_INPUTS,
+    may_draw,
+    shape_inputs,
+)
 from splitgraph.model.scopes import MAIN
 from splitgraph.model.value_type import DTYPE_NAMES, UNKNOWN, tensor
 from splitgraph.model.values import tensor_contents
@@ -141,3 +150,29 @@ def test_the_input_that_says_a_size_says_a_shape() -> None:
     of_layers = {("GRUSequence", 2), ("LSTMSequence", 3), ("RNNSequence", 2)}
     assert {*LAYERS.saying.items()} <= _entries(LAYER_SHAPE_INPUTS) | counted | of_layers
     assert {*SAYING.items()} <= _entries(SHAPE_INPUTS) | counted | {(name, 4) for name in ("GRU", "LSTM", "RNN")}
+
+
+def test_the_operators_that_draw_are_those_with_a_seed() -> None:
+    schemas = onnx.defs.get_all_schemas_with_history()
+    with_seed = {schema.name for schema in schemas if "seed" in schema.attributes}
+    assert {"Bernoulli", "Dropout", "RandomNormalLike"} <= with_seed
+    drawing = {name for name in {schema.name for schema in schemas} if may_draw(NodeProto(op_type=name))}
+    # A Dropout alone is asked by an input.
+    assert drawing == with_seed - {"Dropout"}
+
+
+@pytest.mark.parametrize(
+    ("node", "expected"),
+    [
+        (helper.make_node("Dropout", ["x"], ["y"]), False),
+        (helper.make_node("Dropout", ["x", "ratio"], ["y"]), False),
+        (helper.make_node("Dropout", ["x", "ratio", ""], ["y"]), False),
+        (helper.make_node("Dropout", ["x", "", "training"], ["y"]), True),
+        (helper.make_node("BiasDropout", ["x", "b"], ["y"], domain="com.microsoft"), True),
+        (helper.make_node("BitmaskBiasDropout", ["x", "b"], ["y"], domain="com.microsoft"), True),
+        (helper.make_node("RandomUniform", ["shape", "low", "high"], ["y"], domain=LAYER_DOMAIN), True),
+        (helper.make_node("Relu", ["x"], ["y"]), False),
+    ],
+)
+def test_what_draws(node: NodeProto, expected: bool) -> None:
+    assert may_draw(node) is expected

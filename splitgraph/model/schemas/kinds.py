@@ -46,6 +46,19 @@ LAYER_SHAPE_INPUTS: Mapping[str, tuple[int, ...]] = {
     "SegmentMax": (2,),
     "Slice": (1, 2, 3, 4),
 }
+# Parts of the names of operators that draw random numbers, in any domain. A Dropout has an input that says whether it
+# does.
+_DRAWING = ("Bernoulli", "BiasDropout", "BitmaskDropout", "Multinomial", "Random", "Sampling")
+_TRAINING_INPUT = 2
+
+
+def may_draw(node: NodeProto) -> bool:
+    """Return True for an operator that may draw random numbers. Since opset 12 a Dropout does only where an input asks
+    for it; before, none does when a model is run.
+    """
+    if node.op_type == "Dropout":
+        return len(node.input) > _TRAINING_INPUT and bool(node.input[_TRAINING_INPUT])
+    return any(part in node.op_type for part in _DRAWING)
 
 
 def shape_inputs(node: NodeProto) -> tuple[int, ...]:

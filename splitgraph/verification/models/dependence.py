@@ -72,8 +72,7 @@ def values_of_elements(model: onnx.ModelProto, fixed: Collection[str] = ()) -> s
     for node in model.graph.node:
         inner = {name for body, _ in _bodies(node, 1) for inside in nodes_within(body.node) for name in inside.input}
         reads = node.input if node.op_type not in _SHAPE_ONLY else ()
-        is_random = node.op_type.startswith("Random") or node.op_type in ("Bernoulli", "Multinomial")
-        if is_random or not reached.isdisjoint(reads) or not reached.isdisjoint(inner):
+        if kinds.may_draw(node) or not reached.isdisjoint(reads) or not reached.isdisjoint(inner):
             reached.update(node.output)
     return reached - {""}
 

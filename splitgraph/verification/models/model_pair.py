@@ -22,6 +22,7 @@ from splitgraph.inference import infer_model
 from splitgraph.inference.analysis import Analysis
 from splitgraph.inference.openvino_ir import mirror
 from splitgraph.inference.openvino_ir.infer import analyse_mirror
+from splitgraph.model.schemas.kinds import may_draw
 from splitgraph.model.scopes import MAIN, implies_opset, scopes, write_implied_opset
 from splitgraph.model.value_type import DTYPE_NAMES, DTYPE_NUMBERS, UNKNOWN, ValueType
 from splitgraph.model.values import value_type
@@ -33,9 +34,6 @@ from splitgraph.verification.verification import Difference
 # A tensor of an IR: (layer, port).
 OutputPort = tuple[int, int]
 
-_RANDOM = frozenset(
-    {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial", "Bernoulli"}
-)
 _RANDOM_LAYERS = frozenset({"RandomUniform", "Multinomial"})
 # Operators that copy elements unchanged. Weights may be stored as float16 while nothing computes in float16.
 _COPYING = frozenset(
@@ -297,7 +295,7 @@ def _distinct(names: Sequence[str]) -> list[str]:
 def _is_random(node: onnx.NodeProto) -> bool:
     if not is_default_domain(node.domain) or any(attribute.name == "seed" for attribute in node.attribute):
         return False
-    return node.op_type in _RANDOM or (node.op_type == "Dropout" and len(node.input) > 2)
+    return may_draw(node)
 
 
 def _is_random_layer(node: onnx.NodeProto) -> bool:

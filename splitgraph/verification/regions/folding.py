@@ -18,6 +18,7 @@ import onnx
 from splitgraph.conversion.folding.certainty import is_certain, may_be_certain
 from splitgraph.inference.computed_values import NOT_COMPUTED, is_computed_alike
 from splitgraph.model.schemas.history import version_at
+from splitgraph.model.schemas.kinds import may_draw
 from splitgraph.model.scopes import MAIN, opset_imports, reads, subgraphs
 from splitgraph.model.tensor_data import byte_size
 from splitgraph.model.value_type import UNKNOWN, Contents
@@ -40,8 +41,6 @@ _MOST_COMPUTED = 2**20
 # The kinds of elements that NumPy itself has.
 _PLAIN = "fiubc"
 _INTEGERS = frozenset({"bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"})
-# The beginnings of the names of operators whose results are random.
-_DRAWING = ("Bernoulli", "Dropout", "Multinomial", "Random")
 # Operators that read sizes, and no elements.
 _SAYING_SIZES = frozenset({"Shape", "Size"})
 
@@ -138,7 +137,7 @@ class _Known:
     def _may_compute(self, node: onnx.NodeProto, since_version: int) -> bool:
         if not self._is_rounded:
             return may_be_certain(node.op_type, since_version)
-        return not node.op_type.startswith(_DRAWING) and not any(True for _ in subgraphs(node))
+        return not may_draw(node) and not any(True for _ in subgraphs(node))
 
     def _is_known(self, node: onnx.NodeProto, name: str) -> bool:
         if name in self.made or name in self._tensors or name in self._given.elements:

@@ -16,6 +16,7 @@ import onnx
 
 from splitgraph.differences.matching import without_omitted_end
 from splitgraph.formats.constants import Folder
+from splitgraph.model.schemas.kinds import may_draw
 from splitgraph.model.scopes import called_function, function_key, plain_domain, subgraphs
 from splitgraph.verification.models.model_files import nodes_within
 from splitgraph.verification.regions.constant_values import ConstantPairs, Constants
@@ -24,9 +25,6 @@ from splitgraph.verification.regions.sameness import Sameness
 # Of nodes with one key, each is compared with so many at most, so that the time stays linear.
 _MOST_COMPARED = 8
 _KNOWN_DOMAINS = frozenset({"", "ai.onnx.ml", "com.microsoft"})
-# Parts of the names of operators that may draw random numbers; Dropout does only where it has an input for training.
-_DRAWING = ("Random", "Multinomial", "Bernoulli", "Sampling", "BiasDropout", "BitmaskDropout")
-_TRAINING_INPUT = 2
 
 
 @dataclass(slots=True)
@@ -127,7 +125,7 @@ class _Merging:
     def _is_known(self, node: onnx.NodeProto) -> bool:
         return all(
             (called_function(inner) in self._functions and called_function(inner) not in self._drawing)
-            or (plain_domain(inner.domain) in _KNOWN_DOMAINS and not _draws(inner))
+            or (plain_domain(inner.domain) in _KNOWN_DOMAINS and not may_draw(inner))
             for inner in nodes_within([node])
         )
 
@@ -143,13 +141,6 @@ class _Merging:
         return self._constants.told(name) if name in self._constants else self.read.get(name, name)
 
 
-def _draws(node: onnx.NodeProto) -> bool:
-    """Return True for an operator that may draw random numbers."""
-    if node.op_type == "Dropout":
-        return len(node.input) > _TRAINING_INPUT and bool(node.input[_TRAINING_INPUT])
-    return any(part in node.op_type for part in _DRAWING)
-
-
 def _drawing_functions(functions: Iterable[onnx.FunctionProto]) -> set[tuple[str, str, str]]:
     """Return the functions that may draw random numbers, or call such a function."""
     called = {}
@@ -159,7 +150,7 @@ def _drawing_functions(functions: Iterable[onnx.FunctionProto]) -> set[tuple[str
         inner = list(nodes_within(function.node))
         called[function_key(function)] = {called_function(node) for node in inner}
         unknown = (
-            called_function(node) not in own and (plain_domain(node.domain) not in _KNOWN_DOMAINS or _draws(node))
+            called_function(node) not in own and (plain_domain(node.domain) not in _KNOWN_DOMAINS or may_draw(node))
             for node in inner
         )
         if any(unknown):

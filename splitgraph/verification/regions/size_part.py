@@ -14,6 +14,7 @@ import numpy as np
 import onnx
 
 from splitgraph.dim import DimLike, evaluate
+from splitgraph.model.schemas.kinds import may_draw
 from splitgraph.model.scopes import called_function, node_label, opset_imports, reads, subgraphs
 from splitgraph.model.value_type import UNKNOWN, ValueType
 from splitgraph.verification.inputs.solver import SymbolSizes
@@ -38,7 +39,6 @@ _CONDITIONS = frozenset({"And", "Not", "Or", "Sign", "Xor"})
 _CONDITIONAL = frozenset({"If", "Where"})
 # Parts of the names of operators that read places.
 _READING_PLACES = ("Gather", "Scatter", "Slice", "Pad", "Trilu", "EyeLike", "OneHot", "Loop", "Scan", "If")
-_DRAWING = ("Random", "Bernoulli", "Multinomial", "Dropout")
 _WHOLE = (onnx.TensorProto.INT64, onnx.TensorProto.INT32)
 
 
@@ -132,7 +132,7 @@ class SizePart:
             if shape is not None and None not in shape:
                 self._leaves.add(index)
                 return True
-        is_known = bool(node.input) and not any(part in node.op_type for part in _DRAWING)
+        is_known = bool(node.input) and not may_draw(node)
         return is_known and all(self._is_known(name) for name in node.input if name)
 
     def _is_known(self, name: str) -> bool:
