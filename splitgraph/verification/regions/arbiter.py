@@ -49,6 +49,8 @@ _NARROW: Mapping[int, str] = {
 }
 # Operators with the attribute stash_type, which is float32 by default: they compute statistics in it.
 _STASHING = frozenset({"LayerNormalization", "RMSNormalization", "GroupNormalization"})
+# The evaluator runs this one by its function body, and has it since this opset.
+_STASHING_IN_BODY, _SINCE = "GroupNormalization", 21
 
 
 class Opinion(NamedTuple):
@@ -350,11 +352,11 @@ def widened(model: onnx.ModelProto, folder: Path | None = None, kept: Collection
     wide = onnx.ModelProto()
     wide.CopyFrom(model)
     tensors = [*wide.graph.initializer]
-    for node, _ in scoped_nodes(wide):
+    for node, imports in scoped_nodes(wide):
         for attribute in node.attribute:
             tensors += [attribute.t] if attribute.HasField("t") else []
         tensors += (tensor for _, _, body in subgraphs(node) for tensor in body.initializer)
-        _widen_node(node, kept)
+        _widen_node(node, imports.get("", 0), kept)
     for tensor in tensors:
         if tensor.data_type in _NARROW and tensor.data_type not in kept:
             array = elements_of(tensor, folder).astype(np.float64)
@@ -374,11 +376,14 @@ def in_float64(model: onnx.ModelProto, folder: Path | None) -> onnx.ModelProto:
     return wide
 
 
-def _widen_node(node: onnx.NodeProto, kept: Collection[int]) -> None:
+def _widen_node(node: onnx.NodeProto, opset: int, kept: Collection[int]) -> None:
     # Without stash_type, the reference evaluator computes in the type of the inputs. It knows no other value than 1.
     for index in reversed(range(len(node.attribute))):
         if node.attribute[index].name == "stash_type":
             del node.attribute[index]
+    if node.op_type == _STASHING_IN_BODY and opset >= _SINCE and onnx.TensorProto.FLOAT not in kept:
+        # Its function body casts to the type, and the default is float32.
+        node.attribute.append(onnx.helper.make_attribute("stash_type", onnx.TensorProto.DOUBLE))
     for attribute in node.attribute:
         if attribute.name in ("to", "dtype", "output_dtype") and attribute.i in _NARROW and attribute.i not in kept:
             attribute.i = onnx.TensorProto.DOUBLE

@@ -14,7 +14,7 @@ import pytest
 from onnx import TensorProto
 
 from splitgraph.verification.engines.engine_process import Suspect
-from splitgraph.verification.regions.arbiter import Arbiter, widened
+from splitgraph.verification.regions.arbiter import Arbiter, in_float64, widened
 from splitgraph.verification.values import Value
 
 from ..small_models import parsed
@@ -212,6 +212,26 @@ def test_everything_is_computed_in_float64(name: str) -> None:
     assert found.dtype == np.float64
     np.testing.assert_allclose(found, x * factor, rtol=1e-15)
     assert model.SerializeToString() == before
+
+
+@pytest.mark.parametrize("opset", [18, 21])
+def test_a_group_normalization_is_computed_in_float64(opset: int) -> None:
+    """Since opset 21 its function body casts to stash_type, which is float32 by default."""
+    from onnx.reference import ReferenceEvaluator
+
+    size = 2 if opset < 21 else 4
+    made = onnx.parser.parse_model(
+        f'<ir_version: 10, opset_import: ["": {opset}]> g (float[1, 4, 2] x, float[{size}] s, float[{size}] b) => '
+        "(float[1, 4, 2] y) { y = GroupNormalization<num_groups = 2, epsilon = 0.0> (x, s, b) }"
+    )
+    # Its variance is that of the squares: of numbers near to 0, it loses nothing.
+    x = np.linspace(1, 2, 8).reshape(1, 4, 2)
+    inputs = {"x": x, "s": np.ones(size), "b": np.zeros(size)}
+    (found,) = ReferenceEvaluator(in_float64(made, None)).run(None, inputs)
+    groups = x.reshape(2, 4)
+    centred = groups - groups.mean(1, keepdims=True)
+    expected = (centred / np.sqrt((centred**2).mean(1, keepdims=True))).reshape(x.shape)
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
 
 
 def test_external_data_is_read(tmp_path: Path) -> None:
