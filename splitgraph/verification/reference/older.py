@@ -2,7 +2,8 @@
 
 They are the versions that conversions read and write: binary operators that broadcast by an attribute, inputs that were
 attributes, Scatter, DequantizeLinear before its blocks, and Clip, LogSoftmax, LpNormalization and Pow, which it
-computes wrongly. Each is written from the text of its version.
+computes wrongly, and GatherElements, which fails along more than 63 elements. Each is written from the text of its
+version.
 
 Decisions where the specification leaves something open:
 
@@ -71,6 +72,20 @@ def _pow(_: str, inputs: _Inputs, __: _Attributes) -> Array:
     # Roots of negative numbers are NaN here as in runtimes.
     with np.errstate(all="ignore"):
         return np.asarray(np.power(base, exponent)).astype(base.dtype)
+
+
+def _gather_elements(_: str, inputs: _Inputs, given: _Attributes) -> Array:
+    data, indices = _required(inputs, 2)
+    axis = given.get("axis", 0) % data.ndim if data.ndim else 0
+    if data.ndim != indices.ndim or not data.ndim:
+        raise KernelError(f"GatherElements of {data.shape} and {indices.shape} needs one rank, and no scalars")
+    longer = any(indices.shape[at] > data.shape[at] for at in range(data.ndim) if at != axis)
+    size = data.shape[axis]
+    if longer or (indices.size and not -size <= indices.min() <= indices.max() < size):
+        raise KernelError(f"the indices of GatherElements are not within {data.shape}")
+    places: list[Array] = list(np.indices(indices.shape, sparse=True))
+    places[axis] = indices
+    return np.asarray(data[tuple(places)])
 
 
 def _gemm(_: str, inputs: _Inputs, given: _Attributes) -> Array:
@@ -206,6 +221,7 @@ _KERNELS: Mapping[tuple[str, int], _Kernel] = {
     **{(op_type, version): _binary for op_type in ("Add", "Sub", "Mul", "Div") for version in (1, 6)},
     **{(op_type, 1): _binary for op_type in ("Pow", "And", "Or", "Xor", "Equal", "Greater", "Less")},
     **{("Pow", version): _pow for version in (7, 12, 13, 15)},
+    **{("GatherElements", version): _gather_elements for version in (11, 13)},
     **{("Gemm", version): _gemm for version in (1, 6)},
     **{("PRelu", version): _prelu_of_channels for version in (1, 6)},
     **{("PRelu", version): _prelu for version in (7, 9, 16)},
