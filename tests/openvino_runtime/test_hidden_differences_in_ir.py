@@ -145,6 +145,21 @@ def test_what_shows_at_exact_limits_alone_is_not_judged(tmp_path: Path) -> None:
     assert "at exact limits" in found.diagnostics[-1].message
 
 
+@pytest.mark.parametrize("before", ["IR", "ONNX"])
+@pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])
+@pytest.mark.usefixtures("in_process")
+def test_what_is_not_finite_in_one_model_alone_is_not_judged(number: float, before: str, tmp_path: Path) -> None:
+    """A formula may overflow where a kernel does not, so that the models are not called different, either."""
+    pair = Pair(
+        f"{LINE} {{ y = Identity(x) }}",
+        {"k": F(100), "o": F(number)},
+        after=f"{LINE} {{ {TIE.format('Greater')} }}",
+    )
+    found = splitgraph.verify(*models(pair, tmp_path, before))
+    assert found.verdict == "not-run"
+    assert "on numbers around limits" in found.diagnostics[-1].message
+
+
 @pytest.mark.usefixtures("in_process")
 def test_what_a_caller_gave_stays(tmp_path: Path) -> None:
     two = "(float[N, 8] x, float[N, 8] z) => (float[N, 8] y) { a = Min(z, k) y = Add(a, x) }"

@@ -502,7 +502,7 @@ class EngineTrial:
         look = WideLook(pair, question.maker, run, self._comparison(), names, is_one, question.seed)
         count = int((ends - time.monotonic()) / max(seconds, 1e-6))
         wide = look.find(accepted[0].inputs, max(self.given)[0] + 1, count, ends)
-        if wide.difference is not None and not wide.is_tie:
+        if wide.difference is not None and wide.is_clear:
             return replace(outcome, verdict="different", difference=wide.difference)
         told = [] if wide.difference is None else [f"{wide.difference.name}: {wide.difference.reason}"]
         for change in [] if told else unread_constants(pair, self.place, accepted, ends):

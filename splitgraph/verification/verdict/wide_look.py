@@ -3,7 +3,8 @@
 Both models run on inputs at which a difference may show that ordinary numbers hide (see `wide_inputs`). A
 difference counts where it shows again on inputs that are a little off, because engines round in ways of their own; on
 large numbers, it has to be large beside the numbers of the output. What shows at exact limits alone may be rounding,
-too: then there is no verdict.
+too: then there is no verdict. Nor is there one where one model alone gives NaN or an infinity on numbers that need not
+be ordinary: formulas overflow where kernels do not.
 
 Of two IRs, constants that have one name and other elements must have been read: a run of the second model with
 other elements there gives something else (see `regions.reading` for ONNX models).
@@ -14,7 +15,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -45,10 +46,20 @@ Run = Callable[[Sequence[Attempt], float], EngineRun]
 
 
 class Wide(NamedTuple):
-    """What a wide look found. difference: the first one. is_tie: it shows at exact limits alone."""
+    """What a wide look found. difference: the first one. is_clear: it is more than a tie at an exact limit, or a number
+    that overflows in one model alone.
+    """
 
     difference: Difference | None = None
-    is_tie: bool = False
+    is_clear: bool = True
+
+
+class _Apart(NamedTuple):
+    """A case on which the outputs differ. place: among the cases. is_finite: numbers differ."""
+
+    place: int
+    difference: Difference
+    is_finite: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,39 +85,47 @@ class WideLook:
             # Behind a limit numbers are equal, and each engine has an order of its own for these.
             drawn = (case for case in drawn if case.is_ordinary)
         cases = list(itertools.islice(drawn, max(_FEWEST, min(count, _MOST))))
-        apart = self._apart(cases, number, ends)
+        apart = self._apart(cases, number, ends)[:_MOST_AGAIN]
         names = self.maker.varying()
-        again = [off_again(cases[place], names, self.seed + 1) for place, _ in apart[:_MOST_AGAIN]]
-        confirmed = {place for place, _ in self._apart(again, number, ends)} if again else set()
-        found = [(cases[place], told) for n, (place, told) in enumerate(apart[:_MOST_AGAIN]) if n in confirmed]
-        for case, told in sorted(found, key=lambda each: each[0].has_ties):
-            where = "at exact limits" if case.has_ties else "on numbers around limits, rows of tables or other sizes"
-            return Wide(Difference(told.name, told.case, f"{told.reason}, {where}"), case.has_ties)
+        again = [off_again(cases[each.place], names, self.seed + 1) for each in apart]
+        confirmed = {each.place for each in self._apart(again, number, ends)} if again else set()
+        for told in (each for at, each in enumerate(apart) if at in confirmed):
+            has_ties = cases[told.place].has_ties
+            where = "at exact limits" if has_ties else "on numbers around limits, rows of tables or other sizes"
+            difference = replace(told.difference, reason=f"{told.difference.reason}, {where}")
+            return Wide(difference, told.is_finite and not has_ties)
         return Wide()
 
-    def _apart(self, cases: Sequence[WideCase], number: int, ends: float) -> list[tuple[int, Difference]]:
-        """Return the places of the cases on which the outputs differ, those without ties first."""
+    def _apart(self, cases: Sequence[WideCase], number: int, ends: float) -> list[_Apart]:
+        """Return the cases on which the outputs differ: those that tell most first."""
         attempts = [Attempt(number + place, 0, case.inputs) for place, case in enumerate(cases)]
         ran = self.run(attempts, max(ends - time.monotonic(), 0.0))
         found = []
-        for place in range(len(cases)):
+        for place, case in enumerate(cases):
             key = (number + place, 0)
             if key in ran.outputs[0] and key in ran.outputs[1]:
                 pair = ran.outputs[0][key], ran.outputs[1][key]
-                is_ordinary = cases[place].is_ordinary
-                usual = self.comparison.compare_outputs(self.names, *pair, number + place) if is_ordinary else None
-                told = usual if is_ordinary else self._compared(*pair, number + place)
-                found += [] if told is None else [(place, told)]
-        return sorted(found, key=lambda each: cases[each[0]].has_ties)
+                if case.is_ordinary:
+                    usual = self.comparison.compare_outputs(self.names, *pair, number + place)
+                    found += [] if usual is None else [_Apart(place, usual)]
+                else:
+                    found += self._compared(*pair, place, number + place)
+        return sorted(found, key=lambda each: (cases[each.place].has_ties, not each.is_finite))
 
-    def _compared(self, before: Sequence[Value], after: Sequence[Value], case: int) -> Difference | None:
+    def _compared(self, before: Sequence[Value], after: Sequence[Value], place: int, case: int) -> Iterator[_Apart]:
+        """Yield how outputs differ clearly, or else where one of them alone is not finite."""
         share = _SHARE if self.is_one else _SHARE_BETWEEN
-        for name, one, other in zip(self.names, before, after, strict=True):
-            for left, right in zip(tensors_of(one), tensors_of(other), strict=False):
-                reason = _difference(left, right, share)
+        pairs = [
+            (name, left, right)
+            for name, one, other in zip(self.names, before, after, strict=True)
+            for left, right in zip(tensors_of(one), tensors_of(other), strict=False)
+        ]
+        for is_finite in (True, False):
+            for name, left, right in pairs:
+                reason = _difference(left, right, share) if is_finite else _overflow(left, right)
                 if reason:
-                    return Difference(name, case, reason)
-        return None
+                    yield _Apart(place, Difference(name, case, reason), is_finite)
+                    return
 
 
 def _orders_numbers(model: ComparedModel) -> bool:
@@ -133,6 +152,18 @@ def _difference(left: Array, right: Array, share: float) -> str:
         most = np.abs(one[is_finite]).max(initial=0.0)
         with np.errstate(invalid="ignore"):
             wrong = is_finite & (np.abs(one - other) > share * most + _LEAST)
+    return _told(wrong, left, right)
+
+
+def _overflow(left: Array, right: Array) -> str:
+    """Return where one of two tensors alone has a number that is not finite; "" for nowhere."""
+    if left.shape != right.shape or left.dtype != right.dtype or left.dtype.kind in "OUSiub":
+        return ""
+    one, other = left.astype(np.float64), right.astype(np.float64)
+    return _told(np.isfinite(one) != np.isfinite(other), left, right)
+
+
+def _told(wrong: Array, left: Array, right: Array) -> str:
     if not wrong.any():
         return ""
     place = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
