@@ -37,7 +37,7 @@ from splitgraph.verification.verdict.judge import (
 from splitgraph.verification.verdict.region_notes import MOST_NAMED, loss_note, stopped_notes, unchecked_note
 from splitgraph.verification.verdict.run_notes import idle_providers, known_fault, what_was_run
 from splitgraph.verification.verdict.second_look import SecondLook
-from splitgraph.verification.verdict.wide_look import WideLook, unread_constants
+from splitgraph.verification.verdict.wide_look import WideLook, overflows_alone, unread_constants
 from splitgraph.verification.verification import STOPPED, Difference, Region
 
 # Above so many bytes of weights, loading a model once more takes too long for what it shows.
@@ -498,8 +498,8 @@ class EngineTrial:
         accepted = self._accepted()
         names = [value.name for value in pair[0].interface.graph.output]
         is_one = "+" not in self.engine and not question.has_half_weights
-        run = partial(self.place.run, self.engine)
-        look = WideLook(pair, question.maker, run, self._comparison(), names, is_one, question.seed)
+        run, tells = partial(self.place.run, self.engine), not overflows_alone(self.ran)
+        look = WideLook(pair, question.maker, run, self._comparison(), names, is_one, question.seed, tells)
         count = int((ends - time.monotonic()) / max(seconds, 1e-6))
         wide = look.find(accepted[0].inputs, max(self.given)[0] + 1, count, ends)
         if wide.difference is not None and wide.is_clear:

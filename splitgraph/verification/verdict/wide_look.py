@@ -4,7 +4,8 @@ Both models run on inputs at which a difference may show that ordinary numbers h
 difference counts where it shows again on inputs that are a little off, because engines round in ways of their own; on
 large numbers, it has to be large beside the numbers of the output. What shows at exact limits alone may be rounding,
 too: then there is no verdict. Nor is there one where one model alone gives NaN or an infinity on numbers that need not
-be ordinary: formulas overflow where kernels do not.
+be ordinary: formulas overflow where kernels do not. Where ordinary numbers show the same of two engines already (one
+clips NaN, the other passes it on), it says nothing.
 
 Of two IRs, constants that have one name and other elements must have been read: a run of the second model with
 other elements there gives something else (see `regions.reading` for ONNX models).
@@ -66,6 +67,7 @@ class _Apart(NamedTuple):
 class WideLook:
     """Runs both models on further inputs. run: both models, for at most so many seconds. comparison: of outputs on
     numbers of ordinary size. is_one: by one engine, from weights of one precision. names: of the outputs.
+    overflow_tells: it says something where one model alone gives NaN or an infinity.
     """
 
     pair: tuple[ComparedModel, ComparedModel]
@@ -75,6 +77,7 @@ class WideLook:
     names: Sequence[str]
     is_one: bool
     seed: int
+    overflow_tells: bool
 
     def find(self, base: Mapping[str, Value], number: int, count: int, ends: float) -> Wide:
         """Return the first difference. base: inputs that the first model accepts. number: of the first new case. count:
@@ -120,12 +123,22 @@ class WideLook:
             for name, one, other in zip(self.names, before, after, strict=True)
             for left, right in zip(tensors_of(one), tensors_of(other), strict=False)
         ]
-        for is_finite in (True, False):
+        for is_finite in (True, False) if self.overflow_tells else (True,):
             for name, left, right in pairs:
                 reason = _difference(left, right, share) if is_finite else _overflow(left, right)
                 if reason:
                     yield _Apart(place, Difference(name, case, reason), is_finite)
                     return
+
+
+def overflows_alone(ran: EngineRun) -> bool:
+    """Return True if one model alone gives NaN or an infinity."""
+    return any(
+        _overflow(left, right)
+        for key, outputs in ran.outputs[0].items()
+        for one, other in zip(outputs, ran.outputs[1].get(key, ()), strict=False)
+        for left, right in zip(tensors_of(one), tensors_of(other), strict=False)
+    )
 
 
 def _orders_numbers(model: ComparedModel) -> bool:
