@@ -204,7 +204,7 @@ def _drawn(models: Models, base: Mapping[str, Value], fixed: Collection[str], se
         yield Drawn("steps", dict(base) | values)
     for values in draw_between(free, numbers, rng) if not is_open else ():
         yield Drawn("steps", dict(base) | values)
-    for values in at_inner_limits(models, base, free) if not is_open else ():
+    for values in at_inner_limits(models, base, free, numbers) if not is_open else ():
         yield Drawn("steps", dict(base) | values)
 
 

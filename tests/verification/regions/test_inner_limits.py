@@ -48,6 +48,39 @@ EQUAL_AT = {
     }.items()
 }
 ROOT = IN_BANDS["a root"]
+AFFINE = {"k": F(0.1), "f": F(5), "e": F(0.1), "o": F(0)}
+WHOLE_NUMBERS = {"k": I64(12345), "m": I64(999), "s": I64(700), "o": I64(0)}
+WHOLE64 = "int64[N] x => int64[N] y"
+NARROW = "b = Sub(a, f) d = Abs(b) c = Less(d, e) y = Where(c, o, x)"
+# Windows between the numbers that are drawn first, each with a number inside.
+WINDOWS = {
+    name: Pair(signature, SAME, text, {"x": number}, constants)
+    for name, (signature, text, number, constants) in {
+        "of a scale": (LINE, f"a = Mul(x, k) {NARROW}", [50], AFFINE),
+        "of a scale, narrow": (LINE, f"a = Mul(x, k) {NARROW}", [50], AFFINE | {"e": F(1e-4)}),
+        "of a square": (
+            LINE,
+            "a = Mul(x, k) b = Sub(a, f) d = Mul(b, b) c = Less(d, e) y = Where(c, o, x)",
+            [50],
+            AFFINE | {"e": F(1e-3)},
+        ),
+        "of an exponential": (LINE, f"a = Exp(x) {NARROW}", [np.log(20.0)], AFFINE | {"f": F(20), "e": F(0.01)}),
+        "of a sine": (LINE, f"a = Sin(x) {NARROW}", [np.arcsin(0.3)], AFFINE | {"f": F(0.3), "e": F(5e-4)}),
+        "of a mean": (FOUR, f"a = ReduceMean(x) {NARROW}", [50] * 4, AFFINE | {"f": F(50), "e": F(0.01)}),
+        "of each channel": (
+            FOUR,
+            f"a = Mul(x, k) {NARROW}",
+            [0, 0, 0, 80],
+            AFFINE | {"f": F([1, 2, 3, 8]), "e": F([-1, -1, -1, 0.01])},
+        ),
+        "of two exclusive ors": (
+            WHOLE64,
+            "b = BitwiseXor(x, k) a = BitwiseXor(b, m) c = Equal(a, s) y = Where(c, o, x)",
+            [12345 ^ 999 ^ 700],
+            WHOLE_NUMBERS,
+        ),
+    }.items()
+}
 OTHERS = {
     "in a function of both": ROOT._replace(
         before="y = local.f(x, low, high, o)",
@@ -110,6 +143,7 @@ DIFFERENT = (
         for name, p in IN_BANDS.items()
     }
     | {f"equal to {name}": pair for name, pair in EQUAL_AT.items()}
+    | {f"a window {name}": pair for name, pair in WINDOWS.items()}
     | OTHERS
 )
 # The same limits in other words, and continuous results at limits.
