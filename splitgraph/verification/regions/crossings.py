@@ -40,7 +40,7 @@ class Watched(NamedTuple):
     is_smooth: bool
 
 
-class Line(Protocol):
+class NumberLine(Protocol):
     """Functions of one number. count: of elements, each with a number of its own. epsilon: how numbers are rounded,
     relative to their size; 0 for whole numbers.
     """
@@ -73,7 +73,9 @@ class FoundNumbers(NamedTuple):
     may_cancel: bool = False
 
 
-def find_numbers(line: Line, watched: Sequence[Watched], known: Array, most: int, end: float) -> Iterator[FoundNumbers]:
+def find_numbers(
+    line: NumberLine, watched: Sequence[Watched], known: Array, most: int, end: float
+) -> Iterator[FoundNumbers]:
     """Yield numbers between crossings, and at and beside them. known: the numbers at which the functions are known
     first, in their order. most: rows that are looked for. end: until when.
     """
@@ -137,14 +139,14 @@ def _joined(parts: Sequence[_Rows], most: int) -> _Rows | None:
     return _Rows(*(np.concatenate(each) for each in zip(*chosen, strict=True)))
 
 
-def _gaps_of(line: Line, numbers: Array, which: npt.NDArray[np.intp]) -> Array:
+def _gaps_of(line: NumberLine, numbers: Array, which: npt.NDArray[np.intp]) -> Array:
     """Return the function of each row at its numbers."""
     values = line.gaps(np.where(np.isnan(numbers), 0.0, numbers))
     own: Array = values[np.arange(len(which)), which]
     return own
 
 
-def _halved(line: Line, rows: _Rows, end: float) -> _Rows:
+def _halved(line: NumberLine, rows: _Rows, end: float) -> _Rows:
     """Return the last two numbers between which each function crosses 0."""
     low, high = rows.low, rows.high
     strict = rows.is_strict[:, None]
@@ -162,7 +164,7 @@ def _halved(line: Line, rows: _Rows, end: float) -> _Rows:
     return rows._replace(low=low, high=high)
 
 
-def _middles(line: Line, edges: Array) -> Iterator[Array]:
+def _middles(line: NumberLine, edges: Array) -> Iterator[Array]:
     """Yield the numbers in the middle between two crossings. A window is decided in it, whatever is beside it."""
     ordered = np.sort(edges, axis=0)
     low, high = ordered[:-1], ordered[1:]
@@ -174,7 +176,7 @@ def _middles(line: Line, edges: Array) -> Iterator[Array]:
     yield from (row for row in packed if np.isfinite(row).any())
 
 
-def _exact(line: Line, watched: Sequence[Watched], found: _Rows, values: Array) -> Iterator[FoundNumbers]:
+def _exact(line: NumberLine, watched: Sequence[Watched], found: _Rows, values: Array) -> Iterator[FoundNumbers]:
     """Yield the crossings themselves where a function is 0 there, or nearly, and nothing jumps."""
     at = _gaps_of(line, found.high, found.which)
     with np.errstate(invalid="ignore"):
@@ -190,7 +192,7 @@ def _exact(line: Line, watched: Sequence[Watched], found: _Rows, values: Array) 
 
 
 def _lowest(
-    line: Line, watched: Sequence[Watched], values: Array, known: Array, end: float
+    line: NumberLine, watched: Sequence[Watched], values: Array, known: Array, end: float
 ) -> tuple[list[Array], list[_Rows]]:
     """Return the low points of what is compared that do not reach 0, and rows on both sides of those that do."""
     starts = [*_valleys(watched, values, known)]

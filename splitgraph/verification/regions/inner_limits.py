@@ -79,7 +79,7 @@ class _Watch:
 
 
 @dataclass
-class _Part:
+class _WatchedPart:
     """Nodes of a region that run alone. names: of their inputs. rank: the largest one of their constants."""
 
     loaded: Any
@@ -175,7 +175,7 @@ def _is_number(dtype: np.dtype[Any]) -> bool:
 # What is watched ------------------------------------------------------------------------------------------------------
 
 
-def _parts(model: onnx.ModelProto, folder: Path, seen: set[bytes]) -> Iterator[_Part]:
+def _parts(model: onnx.ModelProto, folder: Path, seen: set[bytes]) -> Iterator[_WatchedPart]:
     """Yield the parts of a region that run alone, by element and others. seen: those of the other model."""
     with contextlib.suppress(ValueError):
         # What the inliner refuses is looked at as it is.
@@ -230,7 +230,9 @@ def _cut(model: onnx.ModelProto, names: Iterable[str]) -> onnx.ModelProto:
     return part
 
 
-def _loaded(model: onnx.ModelProto, folder: Path, watches: Sequence[_Watch], seen: set[bytes]) -> Iterator[_Part]:
+def _loaded(
+    model: onnx.ModelProto, folder: Path, watches: Sequence[_Watch], seen: set[bytes]
+) -> Iterator[_WatchedPart]:
     """Yield the parts of some watches: one, if the evaluator has all operators."""
     if not watches:
         return
@@ -249,13 +251,13 @@ def _loaded(model: onnx.ModelProto, folder: Path, watches: Sequence[_Watch], see
     ranks = [len(tensor.dims) for tensor in part.graph.initializer]
     ranks += [len(a.t.dims) for node in part.graph.node for a in node.attribute if a.HasField("t")]
     names = frozenset(value.name for value in part.graph.input)
-    yield _Part(loaded, watches, names, _is_by_element(part), max(ranks, default=0))
+    yield _WatchedPart(loaded, watches, names, _is_by_element(part), max(ranks, default=0))
 
 
 # Lines ----------------------------------------------------------------------------------------------------------------
 
 
-def _lines(part: _Part, known: Mapping[str, Value], name: str, value: Array) -> Iterator[_Line]:
+def _lines(part: _WatchedPart, known: Mapping[str, Value], name: str, value: Array) -> Iterator[_Line]:
     """Yield the ways in which one input of a part runs through numbers."""
     results = part.run(known)
     if results is None:
@@ -297,7 +299,7 @@ class _Line:
     multiplied with.
     """
 
-    part: _Part
+    part: _WatchedPart
     known: Mapping[str, Value]
     name: str
     value: Array
