@@ -21,6 +21,8 @@ DOCS = ROOT / "docs"
 CONSOLE = re.compile(r"```console\n(.*?)```", re.DOTALL)
 # How long many models take differs from run to run.
 SECONDS = re.compile(r" in \d+\.\d s$", re.MULTILINE)
+# What is said of a verification that takes long on a busy machine.
+TOOK_LONG = re.compile(r"\n?verification took \d+ s; --no-verify skips it")
 # So does whether another version of a runtime is there, in place of the one that was asked for.
 OTHER_VERSION = re.compile(r"(?<=not installed here) \([\d.]+ is\)")
 PYTHON = re.compile(r"```python\n((?:(?!```).)*)```\n\n```\n(.*?)```", re.DOTALL)
@@ -66,8 +68,14 @@ def outputs(commands: Sequence[str], folder: Path) -> dict[str, str]:
     """Return what each command prints; they run in order."""
     typed = json.dumps([shlex.split(command)[2:] for command in commands])
     shown = json.loads(run(_RUNNER, folder, typed))
-    plain = [OTHER_VERSION.sub("", SECONDS.sub(" in 1.0 s", output.rstrip())) for output in shown]
-    return dict(zip(commands, plain, strict=True))
+    return dict(zip(commands, map(_plain, shown), strict=True))
+
+
+def _plain(output: str) -> str:
+    """Return what a command prints without what differs from run to run."""
+    for varying, plain in ((SECONDS, " in 1.0 s"), (OTHER_VERSION, ""), (TOOK_LONG, "")):
+        output = varying.sub(plain, output.rstrip())
+    return output
 
 
 def commands_of(block: str) -> list[str]:
