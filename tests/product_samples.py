@@ -1,4 +1,7 @@
-"""The default tests run a sample of the tests whose parameters multiply; the slow tests run the rest."""
+"""The default tests run a sample of the cases of a test: where parameters multiply, and where `sample` says how many.
+
+The slow tests run the rest.
+"""
 
 from __future__ import annotations
 
@@ -14,15 +17,17 @@ FOLDERS = [Path(__file__).parent / name for name in ("conversion", "conformance"
 
 
 def mark_rest_as_slow(items: Iterable[pytest.Item]) -> None:
-    """Mark the cases of products that are in no sample. A product is a test with several parametrizations; its sample
-    has each value of each of them.
+    """Mark the cases that are in no sample. `sample(n)` asks for n cases of a test. A product is a test with several
+    parametrizations; its sample has each value of each of them.
     """
-    products: dict[str, list[pytest.Function]] = defaultdict(list)
+    tests: dict[str, list[pytest.Function]] = defaultdict(list)
     for item in items:
-        if isinstance(item, pytest.Function) and any(folder in item.path.parents for folder in FOLDERS):
-            products[item.nodeid.partition("[")[0]].append(item)
-    for cases in products.values():
-        for case in _rest(cases) if len(_factors(cases[0])) > 1 else ():
+        if isinstance(item, pytest.Function) and not item.get_closest_marker("slow"):
+            tests[item.nodeid.partition("[")[0]].append(item)
+    for cases in tests.values():
+        wanted = cases[0].get_closest_marker("sample")
+        is_product = any(folder in cases[0].path.parents for folder in FOLDERS) and len(_factors(cases[0])) > 1
+        for case in _mixed(cases)[wanted.args[0] :] if wanted else _rest(cases) if is_product else ():
             case.add_marker(pytest.mark.slow)
 
 
@@ -35,9 +40,14 @@ def _factors(case: pytest.Function) -> list[tuple[str, ...]]:
 def _rest(cases: Iterable[pytest.Function]) -> list[pytest.Function]:
     """Return the cases that are not in the sample, which does not depend on what else is collected."""
     rest, seen = list[pytest.Function](), set[object]()
-    for case in sorted(cases, key=lambda case: zlib.crc32(case.nodeid.encode())):
+    for case in _mixed(cases):
         values = {(names, *(id(case.callspec.params[name]) for name in names)) for names in _factors(case)}
         if values <= seen:
             rest.append(case)
         seen |= values
     return rest
+
+
+def _mixed(cases: Iterable[pytest.Function]) -> list[pytest.Function]:
+    """Return cases in an order that is always the same, and not that in which they are written."""
+    return sorted(cases, key=lambda case: zlib.crc32(case.nodeid.encode()))

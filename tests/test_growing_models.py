@@ -95,6 +95,7 @@ def _dims_of(analysis: splitgraph.Analysis) -> list[Dim]:
 
 
 @pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES)
+@pytest.mark.sample(6)
 def test_four_times_the_model_is_four_times_the_work(family: Family, narrow: int) -> None:
     small, _ = _cost(family, family.size)
     large, analysis = _cost(family, 4 * family.size)

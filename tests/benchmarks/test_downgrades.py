@@ -26,6 +26,7 @@ def model_of(name: str) -> onnx.ModelProto:
 
 
 @pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.sample(3)
 def test_what_the_readme_says_of_splitgraph_and_of_onnx(name: str) -> None:
     model = model_of(name)
     result = splitgraph.downgrade(model, 13, verify=True)

@@ -47,6 +47,7 @@ def test_versions_with_all_factors(operator: str, expected: list[int]) -> None:
 
 
 @pytest.mark.parametrize("operator", OPERATORS)
+@pytest.mark.sample(3)
 def test_a_case_and_its_base_differ_in_what_is_read(operator: str, tmp_path: Path) -> None:
     counts = factor_cases.write(tmp_path, [operator])
     assert counts

@@ -192,6 +192,7 @@ for item, answer in sorted(workers.work_on(range(6), int(sys.argv[2]), work)):
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.sample(1)
 def test_what_ends_a_worker_is_a_fault_of_one_case(jobs: int) -> None:
     ran = python("-c", WORKERS, CAMPAIGNS, jobs)
     assert ran.stdout.splitlines() == [

@@ -120,6 +120,7 @@ def test_a_process_that_does_not_answer_is_replaced():
         assert helper.ask("unknown", 60) == {"failed": "KeyError: 'unknown'"}
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_where_it_ended_and_is_compared_with_itself(tmp_path, capsys):
     results = tmp_path / "results.jsonl"
     given = [str(results), "--only", "split13_initializer", "--every", "20", "--oracle-seconds", "5"]

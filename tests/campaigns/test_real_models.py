@@ -22,6 +22,7 @@ def test_the_results_are_of_the_list_and_the_page_is_of_the_results():
     assert real_models.PAGE.read_text() == real_models.page(results)
 
 
+@pytest.mark.slow
 def test_a_model_of_the_project_is_judged_as_the_real_ones_are(tmp_path, monkeypatch):
     monkeypatch.setattr(real_models, "OPSETS", (11, 18))
     found = real_models.run(ROOT / "models" / "gpt2.opset17.onnx", tmp_path, timeout=120)

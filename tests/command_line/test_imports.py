@@ -119,6 +119,7 @@ def imported(script: str, *arguments: str, folder: Path = ROOT, **environment: s
         (["report", MODEL, "-o", "out.svg", "--svg", "nothing"], (*REPORTING, "splitgraph.reports.html.model_data")),
     ],
 )
+@pytest.mark.sample(8)
 def test_nothing_is_imported_that_is_not_used(arguments: list[str], forbidden: tuple[str, ...], tmp_path: Path) -> None:
     assert imported(SCRIPT, *arguments, folder=tmp_path).intersection(forbidden) == set()
 

@@ -234,6 +234,7 @@ def test_two_runtimes_that_agree(run: Run, model: str, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("fault", [REFUSES, WRONG])
+@pytest.mark.sample(1)
 def test_the_node_at_which_two_runtimes_part(run: Run, model: str, folder: Path, fault: str) -> None:
     arguments = ["verify", model, *pair(folder, fault.format(operator="Neg"))]
     code, out, _ = run(*arguments)
@@ -254,6 +255,7 @@ def test_a_runtime_of_two_that_is_not_installed(run: Run, model: str, folder: Pa
 # OpenVINO itself ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_openvino_and_a_softmax_of_opset_11(run: Run, folder: Path) -> None:
     pytest.importorskip("openvino")
     onnx.save(onnx.parser.parse_model(SOFTMAX), "softmax.onnx")
@@ -270,6 +272,7 @@ def test_openvino_and_a_softmax_of_opset_11(run: Run, folder: Path) -> None:
 # The API --------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_api(folder: Path, model: str, monkeypatch: pytest.MonkeyPatch) -> None:
     python = fake_python(folder, write_program(folder, REFUSES.format(operator="Gelu")))
     found = splitgraph.check(model, "opencv", run=True, runtime_python=python)

@@ -60,6 +60,7 @@ def in_group(chosen: Iterable[Case], version: int, scope: str) -> list[Case]:
 
 
 @pytest.mark.parametrize(("version", "scope"), GROUPS)
+@pytest.mark.sample(6)
 def test_matrix(version: int, scope: str) -> None:
     found = failures(in_group(CHOSEN, version, scope))
     assert not found, report(found)
@@ -92,6 +93,7 @@ def test_chosen_cases_cover_every_pair_of_factors() -> None:
 
 
 @pytest.mark.parametrize("source", range(1, onnx.defs.onnx_opset_version() + 1))
+@pytest.mark.sample(7)
 def test_constant_lengths_go_from_every_opset_to_every_opset(source: int) -> None:
     version = max(version for version in VERSIONS if OPSETS[version][0] <= source)
     parts = "attribute" if version <= 11 else "initializer"

@@ -77,6 +77,7 @@ def test_functions_that_give_a_model(verb: str, kind: str, zoo: Path, work: Path
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.sample(3)
 def test_functions_that_say_something(kind: str, zoo: Path, work: Path) -> None:
     source = source_of(zoo, kind)
     if is_refused("check", kind):
@@ -90,6 +91,7 @@ def test_functions_that_say_something(kind: str, zoo: Path, work: Path) -> None:
 
 # A model at a URL goes to a worker process in every verb, as in the calls with many models below.
 @pytest.mark.parametrize(("verb", "kind"), [*product(COMMANDS, FILES), ("upgrade", "url")])
+@pytest.mark.sample(10)
 def test_commands_that_write(verb: str, kind: str, zoo: Path, work: Path, run: Run, url: str) -> None:
     source = f"{url}/external/m.onnx" if kind == "url" else str(path_of(zoo, kind))
     checked = () if verb == "infer" else ("--no-verify",)
@@ -106,6 +108,7 @@ def test_commands_that_write(verb: str, kind: str, zoo: Path, work: Path, run: R
 
 
 @pytest.mark.parametrize("kind", [*FILES, "url"])
+@pytest.mark.sample(2)
 def test_commands_that_say_something(kind: str, zoo: Path, work: Path, run: Run, url: str) -> None:
     source = f"{url}/weights/m.onnx" if kind == "url" else str(path_of(zoo, kind))
     for arguments in (("check", "--target", "ncnn", source), ("check", "--all-targets", source)):
@@ -124,6 +127,7 @@ def test_commands_that_say_something(kind: str, zoo: Path, work: Path, run: Run,
 
 
 @pytest.mark.parametrize("verb", ["infer", "upgrade", "split", "variadic-split", "target", "check", "report"])
+@pytest.mark.sample(2)
 def test_many_models(verb: str, zoo: Path, work: Path, run: Run, url: str) -> None:
     command = {"check": ("check", "--target", "ncnn"), "report": ("report",), **COMMANDS}[verb]
     # A folder gives a verb the files that it takes; what lies there beside them is passed over.

@@ -36,4 +36,4 @@ def test_a_sample_of_idioms() -> None:
 
 @pytest.mark.slow
 def test_more_idioms() -> None:
-    check(2 * FIRST, 2000, jobs=2)
+    check(2 * FIRST, 600, jobs=2)

@@ -98,6 +98,7 @@ def failures(chosen: Iterable[Case]) -> list[str]:
 
 
 @pytest.mark.parametrize("scope", SCOPES)
+@pytest.mark.sample(2)
 def test_forms(scope: str) -> None:
     found = failures(case for case in CHOSEN if case.scope == scope)
     assert not found, report(found)

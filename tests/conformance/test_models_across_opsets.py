@@ -41,6 +41,7 @@ PAIRS = [(case.name, target) for target in OPSETS for case in at_other_opsets(ta
 
 
 @pytest.mark.parametrize("target", OPSETS)
+@pytest.mark.sample(2)
 def test_so_many_models_convert(target: int) -> None:
     cases = at_other_opsets(target)
     reached = {case.name for case, _ in converted(cases, target)}

@@ -56,6 +56,7 @@ def test_the_selection_is_small_and_covers_what_changed() -> None:
     }
 
 
+@pytest.mark.slow
 def test_selection() -> None:
     assert faults(judged([(case, TARGETS) for case in models_of("old release").values()])) == []
 

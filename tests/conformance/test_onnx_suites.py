@@ -6,6 +6,8 @@ from collections import Counter
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 from .onnx_suites import judge, records
 from .onnx_suites_disagreements import DISAGREEMENTS, GROUPS
 
@@ -25,6 +27,7 @@ def outcomes() -> tuple[Counter[tuple[str, str]], dict[tuple[str, str], str]]:
     return counted, found
 
 
+@pytest.mark.slow
 def test_every_disagreement_has_a_reason() -> None:
     _, found = outcomes()
     assert {key: detail for key, detail in found.items() if key not in DISAGREEMENTS} == {}

@@ -74,6 +74,7 @@ def test_operators_up_and_down() -> None:
 
 
 @pytest.mark.parametrize("wrap", WRAPS[1:])
+@pytest.mark.sample(1)
 def test_operators_in_other_places(wrap: Wrap) -> None:
     cases = every_operator(WRAPS.index(wrap))
     assert judged(go(cases[::20], wrap)) == []

@@ -33,6 +33,7 @@ def rewrites(loaded: LoadedModel) -> list[splitgraph.Rewrite]:
 
 
 @pytest.mark.parametrize("path", one_of_each(sorted(MODELS.glob("*.onnx"))), ids=lambda path: path.name)
+@pytest.mark.sample(10)
 def test_every_change_is_a_difference(path: Path) -> None:
     loaded = open_model(path, weights="leave")
     changes = 0

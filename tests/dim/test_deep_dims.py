@@ -53,6 +53,7 @@ SLOW_CHAINS = {"remainders", "clamps", "three halves", "clamped halves", "three 
 
 
 @pytest.mark.parametrize(("name", "step"), CHAINS, ids=[name for name, _ in CHAINS])
+@pytest.mark.sample(4)
 def test_hundreds_of_levels(name: str, step: Callable[[DimLike, int], DimLike]) -> None:
     _check_levels(step, 250 if name in SLOW_CHAINS else 1000)
 

@@ -174,6 +174,7 @@ KINDS: dict[str, Callable[[int], Obligation]] = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.sample(3)
 def test_many_obligations_take_linear_time(kind: str) -> None:
     make = KINDS[kind]
     few, many = (_calls(partial(_require, make, count)) for count in (100, 300))

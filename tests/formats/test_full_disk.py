@@ -73,6 +73,7 @@ if may_mount():
 
 @pytest.mark.parametrize("arguments", COMMANDS.values(), ids=COMMANDS)
 @pytest.mark.parametrize(("disk", "size", "room"), DISKS)
+@pytest.mark.sample(7)
 def test_a_model_that_does_not_fit(disk: str, size: int, room: str, arguments: Sequence[str], tmp_path: Path) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()

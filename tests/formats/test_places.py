@@ -63,6 +63,7 @@ WAYS: dict[str, Callable[[ModelProto, Path], ModelProto]] = {
 
 
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+@pytest.mark.sample(3)
 def test_a_message_alone_has_its_elements(way: Callable[[ModelProto, Path], ModelProto], tmp_path: Path) -> None:
     path = large(tmp_path / "m.onnx")
     expected = onnx.load(path)

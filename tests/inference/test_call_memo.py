@@ -69,6 +69,7 @@ def walks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 @pytest.mark.parametrize(
     ("leaf", "depth"), [*product(LEAVES, (16, 64)), *((leaf, 300) for leaf in ("plain", "a finding", "branches"))]
 )
+@pytest.mark.sample(10)
 def test_walks_grow_with_the_functions(leaf: str, depth: int, walks: list[str]) -> None:
     nodes, options = LEAVES[leaf]
     analysis = infer_model(tree_of_calls(depth, nodes, **options))

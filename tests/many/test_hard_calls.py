@@ -72,6 +72,7 @@ def weighted(path: str) -> None:
     [(["m.onnx.data"], 0), (["m.onnx"], 0), (["m.onnx", "m.onnx.data"], 0), ([], 1)],
 )
 @pytest.mark.parametrize("is_told", [True, False])
+@pytest.mark.sample(3)
 def test_a_result_of_which_a_part_is_missing(lost: list[str], code: int, is_told: bool, run: Run, zoo: Path) -> None:
     os.mkdir("big")
     weighted("big/m.onnx")

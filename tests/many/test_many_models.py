@@ -307,6 +307,7 @@ def test_other_options_are_done_again(run: Run, zoo: Path) -> None:
     assert "3 of an earlier call" in out
 
 
+@pytest.mark.slow
 def test_pairs(run: Run, zoo: Path) -> None:
     assert run(*UPGRADE, "zoo", "-o", "out")[0] == 0
     Path("out/a.onnx").unlink()

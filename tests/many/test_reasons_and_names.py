@@ -170,6 +170,7 @@ def test_names_that_are_taken(typed: list[str], file: str, run: Run, zoo: Path) 
         (["infer"], "a.slice.onnx", False),
     ],
 )
+@pytest.mark.sample(4)
 def test_results_of_earlier_calls(call: list[str], beside: str, left_out: bool, run: Run, zoo: Path) -> None:
     onnx.save(split_model(18, num_outputs=2), f"zoo/{beside}")
     dry = [] if call[0] == "infer" else ["--no-verify", "--dry-run"]

@@ -71,6 +71,7 @@ EXECUTORS: list[Callable[[], Executor | None]] = [
 
 @pytest.mark.usefixtures("faulty")
 @pytest.mark.parametrize("executor", EXECUTORS, ids=["own", "threads", "processes"])
+@pytest.mark.sample(1)
 def test_faulty_models(executor: Any, zoo: Path) -> None:
     for name in ("crash", "hang", "greedy", "fault", "once"):
         shutil.copy("zoo/a.onnx", f"zoo/{name}.onnx")

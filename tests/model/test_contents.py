@@ -170,6 +170,7 @@ VERBS: dict[str, Callable[[ModelProto], object]] = {
     ids=["most", "all"],
 )
 @pytest.mark.parametrize("name", BOMBS)
+@pytest.mark.sample(14)
 def test_declared_numbers_take_no_memory(name: str, verbs: Sequence[str]) -> None:
     bomb = BOMBS[name]
     assert len(bomb.SerializeToString()) < SMALL

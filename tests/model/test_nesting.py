@@ -49,6 +49,7 @@ def nesting(model: ModelProto) -> list[str]:
 
 
 @pytest.mark.parametrize("make", [*GRAPHS, *TYPES])
+@pytest.mark.sample(3)
 def test_what_is_nested_as_deep_as_is_looked_into(make: Make) -> None:
     model = make(MOST_NESTED)
     assert nesting(model) == []
@@ -66,6 +67,7 @@ def test_inferred_types_make_no_file_that_protobuf_does_not_read(tmp_path: Path,
 
 @pytest.mark.parametrize("depth", DEPTHS)
 @pytest.mark.parametrize("make", GRAPHS)
+@pytest.mark.sample(5)
 def test_graphs_that_are_nested_too_deep(make: Make, depth: int) -> None:
     (message,) = nesting(make(depth))
     assert f"nested {depth:,} levels deep; at most {MOST_NESTED} levels" in message
@@ -80,6 +82,7 @@ def test_types_that_are_nested_too_deep(make: Make, depth: int) -> None:
 
 @pytest.mark.parametrize("depth", DEPTHS_REFUSED)
 @pytest.mark.parametrize("make", [*GRAPHS, *TYPES])
+@pytest.mark.sample(5)
 def test_conversions_refuse_what_is_nested_too_deep(make: Make, depth: int) -> None:
     model = make(depth)
     before = model.SerializeToString()
@@ -92,6 +95,7 @@ def test_conversions_refuse_what_is_nested_too_deep(make: Make, depth: int) -> N
 
 @pytest.mark.parametrize("depth", DEPTHS_REFUSED)
 @pytest.mark.parametrize("make", [*GRAPHS, *TYPES])
+@pytest.mark.sample(5)
 def test_models_that_are_nested_too_deep_are_not_run(make: Make, depth: int) -> None:
     verification = splitgraph.verify(make(depth), make(depth))
     (found,) = verification.diagnostics

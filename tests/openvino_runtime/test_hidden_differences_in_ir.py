@@ -120,6 +120,7 @@ def models(pair: Pair, folder: Path, before: str) -> tuple[Any, str]:
 @pytest.mark.parametrize("before", ["IR", "ONNX"])
 @pytest.mark.parametrize("pair", DIFFERENT.values(), ids=DIFFERENT)
 @pytest.mark.usefixtures("in_process")
+@pytest.mark.sample(5)
 def test_what_ordinary_inputs_hide_is_found(pair: Pair, before: str, tmp_path: Path) -> None:
     found = splitgraph.verify(*models(pair, tmp_path, before))
     assert found.verdict == "different", found
@@ -128,6 +129,7 @@ def test_what_ordinary_inputs_hide_is_found(pair: Pair, before: str, tmp_path: P
 @pytest.mark.parametrize("before", ["IR", "ONNX"])
 @pytest.mark.parametrize("pair", EQUAL.values(), ids=EQUAL)
 @pytest.mark.usefixtures("in_process")
+@pytest.mark.sample(4)
 def test_equal_models_stay_equal(pair: Pair, before: str, tmp_path: Path) -> None:
     found = splitgraph.verify(*models(pair, tmp_path, before))
     assert found.verdict == "equal", found
@@ -148,6 +150,7 @@ def test_what_shows_at_exact_limits_alone_is_not_judged(tmp_path: Path) -> None:
 @pytest.mark.parametrize("before", ["IR", "ONNX"])
 @pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])
 @pytest.mark.usefixtures("in_process")
+@pytest.mark.sample(2)
 def test_what_is_not_finite_in_one_model_alone_is_not_judged(number: float, before: str, tmp_path: Path) -> None:
     """A formula may overflow where a kernel does not, so that the models are not called different, either."""
     pair = Pair(

@@ -31,5 +31,6 @@ def told() -> dict[str, str]:
 
 
 @pytest.mark.parametrize("check", CHECKS)
+@pytest.mark.sample(4)
 def test_in_a_pipeline(check: str, told: dict[str, str]) -> None:
     assert told[check] == "", told[check]

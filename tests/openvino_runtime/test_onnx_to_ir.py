@@ -169,6 +169,7 @@ CHUNKS: dict[str, tuple[Callable[[], onnx.ModelProto], list[str]]] = {
 
 @pytest.mark.usefixtures("in_process", "imported_in_process")
 @pytest.mark.parametrize("name", CHUNKS)
+@pytest.mark.sample(4)
 def test_num_outputs_that_may_be_uneven_gets_lengths(name: str, tmp_path: Path) -> None:
     make, layers = CHUNKS[name]
     model = make()

@@ -122,6 +122,7 @@ PAIRS: dict[str, tuple[Make, Make, str, str]] = {
 
 @pytest.mark.usefixtures("in_process")
 @pytest.mark.parametrize("name", PAIRS)
+@pytest.mark.sample(5)
 def test_verdict(name: str, tmp_path: Path) -> None:
     before, after, verdict, engine = PAIRS[name]
     found = verify_models(before(tmp_path), after(tmp_path))

@@ -114,6 +114,7 @@ def test_types_are_inferred_into_a_copy() -> None:
     "name", ["gpt2.opset17.onnx", "split_in_if.onnx", "split_in_function.onnx", "split11_attribute.onnx"]
 )
 @pytest.mark.parametrize("arguments", [{"opset": 18}, {"opset": 21, "to": "split"}, {"target": "mnn"}])
+@pytest.mark.sample(4)
 def test_a_converted_model_is_what_the_api_makes_and_equal(name: str, arguments: dict[str, Any]) -> None:
     given, made = committed(name), ConvertPass(**arguments, verify=True, samples=1)
     result = made(given)

@@ -101,6 +101,7 @@ UNHEALTHY = {
 
 
 @pytest.mark.parametrize("case", UNHEALTHY)
+@pytest.mark.sample(2)
 def test_is_not_kept_after(case: str, started: Started) -> None:
     engine, fail = UNHEALTHY[case]
     fail()
@@ -134,6 +135,7 @@ def none_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("change", [other_variable, other_search_path, none_kept])
+@pytest.mark.sample(1)
 def test_is_not_used_if_a_new_process_would_start_in_another_way(
     change: Callable[[pytest.MonkeyPatch], None], started: Started, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -294,6 +296,7 @@ def test_ends_when_its_parent_is_killed_while_it_waits() -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks of POSIX")
+@pytest.mark.slow
 def test_a_fork_starts_its_own_and_leaves_those_of_its_parent() -> None:
     process = verifying(FORKING)
     in_child, in_parent = first_line(process).split(), first_line(process).split()
@@ -311,6 +314,7 @@ COMPARED = [
 ]
 
 
+@pytest.mark.slow
 def test_results_are_those_of_new_processes(started: Started, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever the order of the models."""
     pairs = [(f"{MODELS}/{left}.onnx", f"{MODELS}/{right}.onnx") for left in COMPARED for right in (left, COMPARED[0])]

@@ -62,6 +62,7 @@ def test_ends(kept: KeptProcesses, verb: str, subject: Any, text: str, cause: st
 @pytest.mark.parametrize("verb", ["sleep", "ignore"])
 @pytest.mark.parametrize("subject", [None, bytes(1 << 20)], ids=["small", "more than a pipe holds"])
 @pytest.mark.parametrize("grace", [0.0, 0.5])
+@pytest.mark.sample(3)
 def test_hangs(verb: str, subject: object, grace: float) -> None:
     kept = KeptProcesses(WORK, grace=grace)
     began = time.monotonic()

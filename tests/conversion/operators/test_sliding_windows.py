@@ -138,6 +138,7 @@ def outcome(model: onnx.ModelProto, x: Any) -> list[Any] | None:
         ("LpPool", 22, 9),
     ],
 )
+@pytest.mark.sample(3)
 def test_ceil_mode_of_every_size(op: str, source: int, target: int) -> None:
     """Windows that begin inside, whatever the size is: also where it is less than a window."""
     compared = 0

@@ -199,6 +199,7 @@ def items_of(before: OpenVINOModel, after: OpenVINOModel, folder: Path, items: i
 
 @pytest.mark.parametrize("name", LAYERS)
 @pytest.mark.parametrize("items", [1, 2, 3])
+@pytest.mark.sample(10)
 def test_each_item_gives_what_it_gives_alone(name: str, items: int, tmp_path: Path) -> None:
     before = opened(LAYERS[name][0](), tmp_path)
     after = splitgraph.reshape(before, batch="N").model
@@ -425,6 +426,7 @@ def test_a_dimension_within_bounds_gets_a_number(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("batch", ["N", 5])
 @pytest.mark.parametrize("name", ["a token", "states", "a transposition as a reshape"])
+@pytest.mark.sample(3)
 def test_a_batch_is_verified(name: str, batch: Any, tmp_path: Path) -> None:
     verification = splitgraph.reshape(opened(LAYERS[name][0](), tmp_path), batch=batch, verify=True).verification
     assert verification is not None and verification.verdict == "equal"
@@ -543,6 +545,7 @@ APART: dict[str, Callable[[int], ov.Model]] = {
 
 
 @pytest.mark.parametrize("name", APART)
+@pytest.mark.sample(2)
 def test_items_apart_are_equal(name: str, tmp_path: Path) -> None:
     verification = splitgraph.reshape(opened(APART[name](1), tmp_path), batch="N", verify=True).verification
     assert verification is not None and verification.verdict == "equal" and verification.cases == 12
@@ -579,6 +582,7 @@ def summed(length: int, items: int) -> ov.Model:
 
 
 @pytest.mark.parametrize("made", [turned, over_length, summed])
+@pytest.mark.sample(1)
 def test_a_batch_is_verified_beside_a_length_before_it(made: Callable[[int, int], ov.Model], tmp_path: Path) -> None:
     result = splitgraph.reshape(opened(made(5, 2), tmp_path), {"x": ["T", "N", 4]}, verify=True)
     assert result.verification is not None and result.verification.verdict == "equal"
@@ -607,6 +611,7 @@ BODIES = {
 
 
 @pytest.mark.parametrize("name", BODIES)
+@pytest.mark.sample(1)
 def test_bodies(name: str, tmp_path: Path) -> None:
     target, shape, expected = BODIES[name]
     before = opened(loop(*target), tmp_path)
@@ -624,6 +629,7 @@ def test_a_body_cannot_compute_from_the_inputs(tmp_path: Path) -> None:
     assert "it is in a body, which cannot read the dimension C" in caught.value.diagnostics[0].message
 
 
+@pytest.mark.slow
 def test_the_user_says_how_many_iterations_there_are(tmp_path: Path) -> None:
     before = opened(counted_loop(), tmp_path)
     after = splitgraph.reshape(before, {"x": ["T", 4]}, follow=["main/rows[0]=T"], verify=True).model

@@ -304,14 +304,14 @@ def test_some_node_tests() -> None:
 
 
 @pytest.mark.slow
-def test_all_node_tests() -> None:
-    assert faults(node_cases(), "none") == []
+def test_more_node_tests() -> None:
+    assert faults(node_cases()[1::3], "none") == []
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("wrap", WRAPS[1:])
 def test_node_tests_in_other_places(wrap: Wrap) -> None:
-    assert faults(node_cases()[::5], wrap) == []
+    assert faults(node_cases()[::20], wrap) == []
 
 
 def dispensable(cases: Sequence[ModelCase]) -> tuple[set[str], set[str]]:

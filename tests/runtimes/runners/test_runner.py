@@ -102,6 +102,7 @@ ANSWERS = [
 
 
 @pytest.mark.parametrize(("name", "answer"), ANSWERS, ids=[name for name, _ in ANSWERS])
+@pytest.mark.sample(5)
 def test_what_a_job_is_answered(runner: Runner, tmp_path: Path, name: str, answer: tuple[str, str, str]) -> None:
     result = runner.run(job(tmp_path, name))
     assert (result.answer, result.stage, result.said) == answer

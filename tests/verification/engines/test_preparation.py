@@ -119,6 +119,7 @@ FAILING = {
 
 @needs_compiler
 @pytest.mark.parametrize("name", FAILING)
+@pytest.mark.sample(2)
 def test_a_library_that_does_not_load_is_a_failure_of_the_engine(
     name: str, libraries: dict[str, Path], tmp_path: Path
 ) -> None:

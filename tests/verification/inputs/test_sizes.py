@@ -251,6 +251,7 @@ TOLD_APART: list[tuple[Make, dict[str, Any], dict[str, Any]]] = [
 
 @pytest.mark.usefixtures("in_process")
 @pytest.mark.parametrize(("make", "options", "change"), TOLD_APART)
+@pytest.mark.sample(6)
 def test_a_difference_shows(make: Make, options: dict[str, Any], change: dict[str, Any]) -> None:
     model = make(**options)
     found = verify_models(model, make(**options))

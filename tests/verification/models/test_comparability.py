@@ -110,6 +110,7 @@ UNKNOWN_RANKS: dict[str, tuple[onnx.ModelProto, str, str]] = {
 
 @pytest.mark.usefixtures("in_process")
 @pytest.mark.parametrize("name", UNKNOWN_RANKS)
+@pytest.mark.sample(1)
 def test_a_rank_that_is_unknown_is_named_where_no_inputs_fit(name: str) -> None:
     model, reason, advice = UNKNOWN_RANKS[name]
     found = verify_models(model, model)

@@ -142,6 +142,7 @@ MISTAKES: dict[str, tuple[Nodes, Callable[[], onnx.ModelProto]]] = {
 
 
 @pytest.mark.parametrize("name", MISTAKES)
+@pytest.mark.sample(5)
 def test_a_mistake_is_different_all_the_same(name: str) -> None:
     rest, mistaken = MISTAKES[name]
     found = compare(sensitive([*normalization(), *rest]), mistaken())

@@ -56,6 +56,7 @@ def models(way: str, reader: str, second: np.ndarray) -> tuple[onnx.ModelProto, 
 @pytest.mark.usefixtures("in_process")
 @pytest.mark.parametrize("is_turned", [False, True])
 @pytest.mark.parametrize(("way", "reader"), CASES)
+@pytest.mark.sample(8)
 def test_a_row_of_a_table_that_is_put_together_is_read(way: str, reader: str, is_turned: bool) -> None:
     pair = models(way, reader, OTHER)
     found = splitgraph.verify(*(reversed(pair) if is_turned else pair))
@@ -201,6 +202,7 @@ def computed_pair(name: str, reader: str, change: float) -> tuple[onnx.ModelProt
 @pytest.mark.usefixtures("in_process")
 @pytest.mark.parametrize("is_turned", [False, True])
 @pytest.mark.parametrize(("name", "reader"), COMPUTED_CASES)
+@pytest.mark.sample(5)
 def test_a_row_of_a_table_that_is_computed_is_read(name: str, reader: str, is_turned: bool) -> None:
     pair = computed_pair(name, reader, 0.5)
     found = splitgraph.verify(*(reversed(pair) if is_turned else pair))
@@ -210,6 +212,7 @@ def test_a_row_of_a_table_that_is_computed_is_read(name: str, reader: str, is_tu
 @pytest.mark.usefixtures("in_process")
 @pytest.mark.parametrize("is_turned", [False, True])
 @pytest.mark.parametrize(("name", "reader"), COMPUTED_CASES)
+@pytest.mark.sample(5)
 def test_an_equal_table_that_is_computed_raises_no_alarm(name: str, reader: str, is_turned: bool) -> None:
     pair = computed_pair(name, reader, 0)
     found = splitgraph.verify(*(reversed(pair) if is_turned else pair))

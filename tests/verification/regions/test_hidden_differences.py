@@ -329,6 +329,7 @@ ONLY_AT_THE_WITNESS = {
 
 
 @pytest.mark.parametrize("name", TABLE)
+@pytest.mark.sample(14)
 def test_the_difference_is_found(name: str) -> None:
     find_difference(TABLE[name])
 

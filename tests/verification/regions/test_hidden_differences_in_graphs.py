@@ -366,6 +366,7 @@ TABLE = ROWS | CHANNELS | HIDDEN | BODIES
 
 
 @pytest.mark.parametrize("name", TABLE)
+@pytest.mark.sample(10)
 def test_the_difference_is_found(name: str) -> None:
     find_difference(TABLE[name])
 

@@ -224,6 +224,7 @@ TABLE = SIZES | ATTRIBUTES | LOGIC
 
 
 @pytest.mark.parametrize("name", TABLE)
+@pytest.mark.sample(9)
 def test_the_difference_is_found(name: str) -> None:
     find_difference(TABLE[name])
 

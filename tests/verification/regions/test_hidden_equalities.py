@@ -319,6 +319,7 @@ TABLE = STRUCTURE | BODIES | LAYOUT | CHOICES
 
 
 @pytest.mark.parametrize("name", TABLE)
+@pytest.mark.sample(16)
 def test_equal_models_raise_no_alarm(name: str) -> None:
     found = splitgraph.verify(*TABLE[name].models(), timeout=60)
     assert found.verdict == "equal", found

@@ -277,6 +277,7 @@ TABLE = WEIGHTS | SUMS | WRITTEN_OUT
 
 
 @pytest.mark.parametrize("name", TABLE)
+@pytest.mark.sample(12)
 def test_equal_models_raise_no_alarm(name: str) -> None:
     found = splitgraph.verify(*TABLE[name].models(), timeout=60)
     assert found.verdict == "equal", found

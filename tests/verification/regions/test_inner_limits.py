@@ -177,6 +177,7 @@ EQUAL = {
 
 
 @pytest.mark.parametrize("pair", DIFFERENT.values(), ids=DIFFERENT)
+@pytest.mark.sample(7)
 def test_a_limit_is_met(pair: Pair) -> None:
     show_difference(pair)
     find_difference(pair)

@@ -108,6 +108,7 @@ EQUAL = {
 
 
 @pytest.mark.parametrize(("body", "change"), CASES)
+@pytest.mark.sample(7)
 def test_a_difference_in_a_body_is_found(body: str, change: str) -> None:
     before, after = CHANGES[change]
     find_difference(pair(body, before, after))
@@ -116,6 +117,7 @@ def test_a_difference_in_a_body_is_found(body: str, change: str) -> None:
 
 @pytest.mark.parametrize("body", [*BODIES, "function"])
 @pytest.mark.parametrize("name", EQUAL)
+@pytest.mark.sample(14)
 def test_equal_bodies_raise_no_alarm(body: str, name: str) -> None:
     found = splitgraph.verify(*pair(body, *EQUAL[name]).models())
     assert found.verdict == "equal", found

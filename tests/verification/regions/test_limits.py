@@ -181,6 +181,7 @@ DIFFERENT = {
 
 
 @pytest.mark.parametrize("name", DIFFERENT)
+@pytest.mark.sample(7)
 def test_an_element_that_differs_is_found(name: str) -> None:
     find_difference(DIFFERENT[name])
 

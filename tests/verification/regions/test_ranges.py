@@ -81,6 +81,7 @@ DIFFERENT = {
 
 @pytest.mark.usefixtures("in_process")
 @pytest.mark.parametrize("name", EQUAL)
+@pytest.mark.sample(5)
 def test_numbers_that_an_operator_cannot_give_show_nothing(name: str) -> None:
     models = EQUAL[name].models()
     for one, other in (models, models[::-1]):

@@ -260,6 +260,7 @@ DIFFERENT = {
 
 
 @pytest.mark.parametrize("name", DIFFERENT)
+@pytest.mark.sample(9)
 def test_inputs_that_read_what_differs_are_found(name: str) -> None:
     find_difference(DIFFERENT[name])
 

@@ -165,6 +165,7 @@ PAIRS = SIZE_ONLY | BOTH | INSIDE | OF_TWO
 
 
 @pytest.mark.parametrize("pair", PAIRS.values(), ids=PAIRS)
+@pytest.mark.sample(8)
 def test_a_limit_is_reached(pair: Pair) -> None:
     show_difference(pair)
     find_difference(pair)

@@ -99,6 +99,7 @@ DIFFERENT = {
 @pytest.mark.usefixtures("in_process")
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # the evaluator computes these numbers as NumPy does
 @pytest.mark.parametrize("name", DIFFERENT)
+@pytest.mark.sample(8)
 def test_models_that_differ_on_unusual_inputs(name: str) -> None:
     before, after = DIFFERENT[name].models()
     for model in (before, after):

@@ -114,6 +114,7 @@ DIFFERENT: dict[str, Pair] = {
 @pytest.mark.usefixtures("in_process")
 @pytest.mark.parametrize("is_turned", [False, True])
 @pytest.mark.parametrize("name", EQUAL)
+@pytest.mark.sample(8)
 def test_values_that_the_model_cannot_produce_show_nothing(name: str, is_turned: bool) -> None:
     models = EQUAL[name].models()
     found = splitgraph.verify(*(reversed(models) if is_turned else models))
