@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -70,20 +70,36 @@ def ir_limits(model: OpenVINOModel) -> Iterator[float]:
 
 
 def changed_constants(first: OpenVINOModel, second: OpenVINOModel) -> Iterator[ChangedConstant]:
-    """Yield the constants of one name that have other elements in the second IR; of one place, where OpenVINO gave the
-    first one a name that the second IR has not.
+    """Yield the constants of one name that have other elements in the second IR; of one place, where OpenVINO gave them
+    names and neither IR has the elements of the other.
     """
     held, others = list(ir_constants(first)), list(ir_constants(second))
     known = {(*_tags(one.path), one.layer.name): one for one in held}
     taken = {(*_tags(other.path), other.layer.name) for other in others}
-    by_place = {one.path: one for name, one in known.items() if name not in taken}
+    unnamed = {one.path: one for name, one in known.items() if name not in taken}
+    loose = [other for other in others if (*_tags(other.path), other.layer.name) not in known]
+    pools = [_elements(unnamed.values(), first), _elements(loose, second)]
     for other in others:
-        one = known.get((*_tags(other.path), other.layer.name), by_place.get(other.path))
+        one = known.get((*_tags(other.path), other.layer.name))
+        is_loose = one is None
+        one = unnamed.get(other.path) if is_loose else one
         arrays = None if one is None else one.elements(first), other.elements(second)
         if arrays[0] is None or arrays[1] is None or arrays[0].dtype != arrays[1].dtype:
             continue
-        if arrays[0].shape == arrays[1].shape and (places := _different(arrays[0], arrays[1])).size:
+        if is_loose and (_is_held(arrays[1], pools[0]) or _is_held(arrays[0], pools[1])):
+            continue
+        if arrays[0].shape == arrays[1].shape and (places := different_places(arrays[0], arrays[1])).size:
             yield ChangedConstant(other, places, (arrays[0], arrays[1]))
+
+
+def _elements(constants: Iterable[IRConstant], model: OpenVINOModel) -> list[Array]:
+    return [array for constant in constants if (array := constant.elements(model)) is not None]
+
+
+def _is_held(array: Array, pool: Sequence[Array]) -> bool:
+    """Return True if a constant of a pool has the same elements."""
+    alike = (other for other in pool if (other.dtype, other.size) == (array.dtype, array.size))
+    return any(not different_places(other.reshape(array.shape), array).size for other in alike)
 
 
 def with_other_elements(model: OpenVINOModel, change: ChangedConstant) -> OpenVINOModel:
@@ -93,7 +109,9 @@ def with_other_elements(model: OpenVINOModel, change: ChangedConstant) -> OpenVI
     one, other = (np.array(array).reshape(-1) for array in change.arrays)
     made = np.array(other)
     if other.dtype.kind == "f":
-        made[change.places] = one[change.places] / 2 + other[change.places] / 2
+        own, another = other[change.places], one[change.places]
+        between = another / 2 + own / 2
+        made[change.places] = np.where(np.isfinite(between) & (between != own), between, another)
     elif other.dtype.kind == "b":
         made[change.places] = one[change.places]
     else:
@@ -106,7 +124,8 @@ def with_other_elements(model: OpenVINOModel, change: ChangedConstant) -> OpenVI
     return copy
 
 
-def _different(one: Array, other: Array) -> Array:
+def different_places(one: Array, other: Array) -> Array:
+    """Return the places, in their flat form, at which two arrays of one shape differ by more than rounding."""
     if one.dtype.kind != "f":
         return np.flatnonzero(one != other)
     left, right = one.astype(np.float64), other.astype(np.float64)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,15 +28,21 @@ def draw_between(
     free: Mapping[str, Array], constants: Iterable[float], rng: np.random.Generator
 ) -> Iterator[dict[str, Array]]:
     """Yield values for the free inputs of a region. constants: the numbers of the region."""
-    limits = sorted({number for number in constants if abs(number) <= _LARGEST} | {0.0})
-    if len(limits) == 1:
-        return
-    numbers = {name: _numbers(value.dtype, limits) for name, value in free.items()}
+    limits = [number for number in constants if abs(number) <= _LARGEST]
+    yield from draw_between_own(free, dict.fromkeys(free, limits), rng)
+
+
+def draw_between_own(
+    free: Mapping[str, Array], own: Mapping[str, Sequence[float]], rng: np.random.Generator, most: int = _MOST_FILLED
+) -> Iterator[dict[str, Array]]:
+    """Yield values for the free inputs that have limits of their own. most: so many fill each input."""
+    limits = {name: sorted({*own.get(name, ()), 0.0}) for name in free}
+    numbers = {name: _numbers(free[name].dtype, found) for name, found in limits.items() if len(found) > 1}
     numbers = {name: found for name, found in numbers.items() if found.size}
     if not numbers:
         return
     is_large = sum(free[name].size for name in numbers) > _LARGE
-    for chosen in _choices(list(numbers.values()), _FEW if is_large else _MOST_FILLED, rng):
+    for chosen in _choices(list(numbers.values()), _FEW if is_large else most, rng):
         yield {name: np.full(free[name].shape, number) for name, number in zip(numbers, chosen, strict=True)}
     is_single = all(free[name].size == 1 for name in numbers)
     for _ in range(0 if is_single else _FEW if is_large else _MOST_MIXED):

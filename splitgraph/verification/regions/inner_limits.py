@@ -43,16 +43,16 @@ _MOST_COLUMNS = 4
 # So many sets of values have limits of two inputs at once.
 _MOST_TOGETHER = 16
 _SMALLEST_POWER, _LARGEST_POWER, _LARGEST = -8, 40, 2.0**50
-_COMPARISONS = frozenset({"Clip", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Max", "Min"})
+COMPARISONS = frozenset({"Clip", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Max", "Min"})
 _BITWISE = frozenset({"BitShift", "BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor"})
 # Operators that compute each element from one element of each input.
-_BY_ELEMENT = frozenset(
+BY_ELEMENT = frozenset(
     {"Abs", "Acos", "Add", "And", "Asin", "Atan", "Cast", "Ceil", "Celu", "Clip", "Constant", "Cos", "Cosh", "Div"}
     | {"Elu", "Erf", "Exp", "Floor", "Gelu", "HardSigmoid", "HardSwish", "Identity", "IsInf", "IsNaN", "LeakyRelu"}
     | {"Log", "Mean", "Mish", "Mod", "Mul", "Neg", "Not", "Or", "Pow", "Reciprocal", "Relu", "Round", "Selu", "Shrink"}
     | {"Sigmoid", "Sign", "Sin", "Sinh", "Softplus", "Softsign", "Sqrt", "Sub", "Sum", "Tan", "Tanh", "Where", "Xor"}
     | {"ThresholdedRelu"}
-    | _COMPARISONS
+    | COMPARISONS
     | _BITWISE
 )
 # Operators that give 0 where an input is 0, or pass elements on: who watches the input knows when.
@@ -62,9 +62,7 @@ _KEEPING_ZERO = frozenset(
     | {"Unsqueeze", "Where", "Softmax", "Sigmoid", "Exp", "Not", "And", "Or", "Xor", "IsNaN", "IsInf", "Split"}
 )
 # Operators whose results jump where an input is 0, or have no meaning there.
-_JUMPING = frozenset(
-    {"Cast", "Ceil", "Floor", "Log", "Mod", "Not", "Pow", "Reciprocal", "Round", "Sign", *_COMPARISONS}
-)
+_JUMPING = frozenset({"Cast", "Ceil", "Floor", "Log", "Mod", "Not", "Pow", "Reciprocal", "Round", "Sign", *COMPARISONS})
 
 
 @dataclass
@@ -165,7 +163,7 @@ def _halves(value: Array, filled: Array) -> Iterator[Array]:
 
 def _is_by_element(model: onnx.ModelProto) -> bool:
     """Return True if each element of the results is computed from one element of each input."""
-    return all(node.op_type in _BY_ELEMENT and is_default_domain(node.domain) for node in model.graph.node)
+    return all(node.op_type in BY_ELEMENT and is_default_domain(node.domain) for node in model.graph.node)
 
 
 def _is_number(dtype: np.dtype[Any]) -> bool:
@@ -183,7 +181,7 @@ def _parts(model: onnx.ModelProto, folder: Path, seen: set[bytes]) -> Iterator[_
     if len(model.graph.node) > _MOST_NODES:
         return
     watches = [*_watches(model)]
-    pieces = [(watch, _cut(model, watch.names)) for watch in watches]
+    pieces = [(watch, cut(model, watch.names)) for watch in watches]
     for is_by_element in (True, False):
         own = [watch for watch, piece in pieces if _is_by_element(piece) == is_by_element]
         # A sum of several elements that is 0 shows how engines round.
@@ -203,15 +201,15 @@ def _watches(model: onnx.ModelProto) -> Iterator[_Watch]:
     has_bits = any(node.op_type in _BITWISE for node in nodes)
     for node in nodes:
         names = [name for name in node.input if name]
-        if node.op_type in _COMPARISONS and computed & set(names) - given:
+        if node.op_type in COMPARISONS and computed & set(names) - given:
             # A limit of Clip may be left out.
             yield from (_Watch((names[0], other), Watched(True, False), has_bits) for other in names[1:])
     for node in nodes:
-        if node.op_type not in _KEEPING_ZERO | _COMPARISONS and node.output[0] in computed:
+        if node.op_type not in _KEEPING_ZERO | COMPARISONS and node.output[0] in computed:
             yield _Watch((node.output[0],), Watched(False, node.output[0] not in jumping))
 
 
-def _cut(model: onnx.ModelProto, names: Iterable[str]) -> onnx.ModelProto:
+def cut(model: onnx.ModelProto, names: Iterable[str]) -> onnx.ModelProto:
     """Return a model of the nodes that some values depend on."""
     nodes = list(model.graph.node)
     makers = {name: index for index, node in enumerate(nodes) for name in node.output if name}
@@ -236,7 +234,7 @@ def _loaded(
     """Yield the parts of some watches: one, if the evaluator has all operators."""
     if not watches:
         return
-    part = _cut(model, [name for watch in watches for name in watch.names])
+    part = cut(model, [name for watch in watches for name in watch.names])
     written = part.SerializeToString(deterministic=True)
     if written in seen:
         return

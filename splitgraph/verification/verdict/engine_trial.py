@@ -26,6 +26,7 @@ from splitgraph.verification.regions.inside import look_inside
 from splitgraph.verification.regions.lost_digits import Loss
 from splitgraph.verification.regions.size_limits import find_size_limits, lengths_of_two, unshared
 from splitgraph.verification.values import Value, tensors_of
+from splitgraph.verification.verdict.deciding_parts import deciding_part
 from splitgraph.verification.verdict.evidence import find_silence
 from splitgraph.verification.verdict.judge import (
     EngineVerdict,
@@ -37,7 +38,14 @@ from splitgraph.verification.verdict.judge import (
 from splitgraph.verification.verdict.region_notes import MOST_NAMED, loss_note, stopped_notes, unchecked_note
 from splitgraph.verification.verdict.run_notes import idle_providers, known_fault, what_was_run
 from splitgraph.verification.verdict.second_look import SecondLook
-from splitgraph.verification.verdict.wide_look import WideLook, overflows_alone, unread_constants
+from splitgraph.verification.verdict.wide_inputs import WideInputs
+from splitgraph.verification.verdict.wide_look import (
+    WideLook,
+    constants_that_differ,
+    overflows_alone,
+    rows_that_differ,
+    unread_constants,
+)
 from splitgraph.verification.verification import STOPPED, Difference, Region
 
 # Above so many bytes of weights, loading a model once more takes too long for what it shows.
@@ -497,15 +505,22 @@ class EngineTrial:
         ends, seconds = self.budget.checking_ends(self.ran.seconds), sum(self.ran.seconds.values())
         accepted = self._accepted()
         names = [value.name for value in pair[0].interface.graph.output]
-        is_one = "+" not in self.engine and not question.has_half_weights
+        is_alike = not question.has_half_weights
+        is_one = "+" not in self.engine and is_alike
         run, tells = partial(self.place.run, self.engine), not overflows_alone(self.ran)
-        look = WideLook(pair, question.maker, run, self._comparison(), names, is_one, question.seed, tells)
+        parts = [part for part in map(deciding_part, pair) if part is not None]
+        changes = constants_that_differ(pair)
+        base, first = accepted[0].inputs, rows_that_differ(changes)
+        inputs = WideInputs(pair, question.maker, parts, base, first, is_one, is_alike, question.seed)
+        alike = partial(self.place.run, "openvino") if "+" in self.engine else None
+        look = WideLook(inputs, run, alike, self._comparison(), names, tells)
         count = int((ends - time.monotonic()) / max(seconds, 1e-6))
-        wide = look.find(accepted[0].inputs, max(self.given)[0] + 1, count, ends)
+        wide = look.find(max(self.given)[0] + 1, count, ends)
         if wide.difference is not None and wide.is_clear:
             return replace(outcome, verdict="different", difference=wide.difference)
         told = [] if wide.difference is None else [f"{wide.difference.name}: {wide.difference.reason}"]
-        for change in [] if told else unread_constants(pair, self.place, accepted, ends):
+        read = [*accepted, *wide.attempts]
+        for change in unread_constants([] if told else changes, pair, self.place.settings, read, ends):
             where = f"differs at {change.first_place()}"
             told.append(f"`{change.constant.layer.name}` {where}, and no input was found that reads it")
         if not told:

@@ -14,121 +14,159 @@ other elements there gives something else (see `regions.reading` for ONNX models
 from __future__ import annotations
 
 import itertools
+import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
+import onnx
 
 from splitgraph.formats.openvino_ir import OpenVINOModel
 from splitgraph.verification.comparison import Comparison
-from splitgraph.verification.engines.engine_process import Attempt, EngineRun, Workplace, workplace
-from splitgraph.verification.inputs.input_maker import InputMaker
+from splitgraph.verification.engine_settings import EngineSettings
+from splitgraph.verification.engines.engine_process import Attempt, EngineRun, workplace
 from splitgraph.verification.models.ir_constants import ChangedConstant, changed_constants, with_other_elements
 from splitgraph.verification.models.model_files import scoped_nodes
 from splitgraph.verification.models.model_pair import ComparedModel
 from splitgraph.verification.values import Array, Value, tensors_of
-from splitgraph.verification.verdict.wide_inputs import WideCase, off_again, wide_cases
+from splitgraph.verification.verdict.ir_and_onnx import constants_of_one
+from splitgraph.verification.verdict.wide_inputs import WideCase, WideInputs
 from splitgraph.verification.verification import Difference
 
-# So large beside the largest number of an output is no rounding: of one engine, and between two.
-_SHARE, _SHARE_BETWEEN = 1e-3, 1e-2
+# So large beside the largest number of an output is no rounding: of one engine, between two, and between two that
+# differ on one model.
+_SHARE, _SHARE_BETWEEN, _SHARE_AT_MOST = 1e-3, 1e-2, 0.1
 _LEAST = 1e-4
 # So many cases at least and at most; of those that differ, so many run again.
-_FEWEST, _MOST, _MOST_AGAIN = 16, 64, 3
+_FEWEST, _MOST, _MOST_AGAIN = 16, 256, 3
 # Operators and layers that order numbers, and parts of the names of those that select boxes.
 _ORDERING = frozenset({"ArgMax", "ArgMin", "Hardmax", "Sort", "TopK", "Unique"})
 _SELECTING = ("NonMaxSuppression", "Nms", "DetectionOutput", "Proposal")
-# So many constants that differ are asked for.
-_MOST_CONSTANTS = 8
+# So many constants that differ are asked for, and so many of their rows come first.
+_MOST_CONSTANTS, _MOST_ROWS = 8, 64
 
 Run = Callable[[Sequence[Attempt], float], EngineRun]
 
 
 class Wide(NamedTuple):
     """What a wide look found. difference: the first one. is_clear: it is more than a tie at an exact limit, or a number
-    that overflows in one model alone.
+    that overflows in one model alone. attempts: what both models ran on, without ties.
     """
 
     difference: Difference | None = None
     is_clear: bool = True
+    attempts: Sequence[Attempt] = ()
 
 
 class _Apart(NamedTuple):
-    """A case on which the outputs differ. place: among the cases. is_finite: numbers differ."""
+    """A case on which the outputs differ. place: among the cases. is_finite: numbers differ. share: by so much, beside
+    the largest number of the output.
+    """
 
     place: int
     difference: Difference
     is_finite: bool = True
+    share: float = math.inf
 
 
 @dataclass(frozen=True, slots=True)
 class WideLook:
-    """Runs both models on further inputs. run: both models, for at most so many seconds. comparison: of outputs on
-    numbers of ordinary size. is_one: by one engine, from weights of one precision. names: of the outputs.
-    overflow_tells: it says something where one model alone gives NaN or an infinity.
+    """Runs both models on further inputs. inputs: draws them. run: both models, for at most so many seconds. run_alike:
+    both by OpenVINO, where two engines run them otherwise. comparison: of outputs on numbers of ordinary size. names:
+    of the outputs. overflow_tells: it says something where one model alone gives NaN or an infinity.
     """
 
-    pair: tuple[ComparedModel, ComparedModel]
-    maker: InputMaker
+    inputs: WideInputs
     run: Run
+    run_alike: Run | None
     comparison: Comparison
     names: Sequence[str]
-    is_one: bool
-    seed: int
     overflow_tells: bool
 
-    def find(self, base: Mapping[str, Value], number: int, count: int, ends: float) -> Wide:
-        """Return the first difference. base: inputs that the first model accepts. number: of the first new case. count:
-        how many there is time for. ends: as `time.monotonic` tells it.
+    def find(self, number: int, count: int, ends: float) -> Wide:
+        """Return the first difference. number: of the first new case. count: how many there is time for. ends: as
+        `time.monotonic` tells it.
         """
-        drawn = wide_cases(self.pair, self.maker, base, self.seed, has_ties=self.is_one)
-        if not self.is_one and any(map(_orders_numbers, self.pair)):
+        drawn = self.inputs.cases()
+        if not self.inputs.is_one and any(map(_orders_numbers, self.inputs.pair)):
             # Behind a limit numbers are equal, and each engine has an order of its own for these.
             drawn = (case for case in drawn if case.is_ordinary)
         cases = list(itertools.islice(drawn, max(_FEWEST, min(count, _MOST))))
-        apart = self._apart(cases, number, ends)[:_MOST_AGAIN]
-        names = self.maker.varying()
-        again = [off_again(cases[each.place], names, self.seed + 1) for each in apart]
-        confirmed = {each.place for each in self._apart(again, number, ends)} if again else set()
-        for told in (each for at, each in enumerate(apart) if at in confirmed):
-            has_ties = cases[told.place].has_ties
-            where = "at exact limits" if has_ties else "on numbers around limits, rows of tables or other sizes"
+        both, apart = self._apart(cases, number, ends)
+        apart = apart[:_MOST_AGAIN]
+        rng, names = np.random.default_rng(self.inputs.seed + 1), self.inputs.maker.varying()
+        again = [cases[each.place].moved(names, rng) for each in apart]
+        confirmed = {each.place for each in self._apart(again, number, ends)[1]} if again else set()
+        alike = self._alike([cases[each.place] for each in apart], number, ends) if confirmed else set()
+        for at, told in enumerate(apart):
+            # Where OpenVINO gives one result for both models, the engines differ: by a little, this is rounding.
+            if at not in confirmed or (at in alike and told.share <= _SHARE_AT_MOST):
+                continue
+            case = cases[told.place]
+            where = "at exact limits" if case.has_ties else "on numbers around limits, rows of tables or other sizes"
             difference = replace(told.difference, reason=f"{told.difference.reason}, {where}")
-            return Wide(difference, told.is_finite and not has_ties)
-        return Wide()
+            return Wide(difference, at not in alike and told.is_finite and not case.has_ties and not case.is_large)
+        plain = [place for place in both if not cases[place].has_ties]
+        return Wide(attempts=[Attempt(number + place, 0, cases[place].inputs) for place in plain])
 
-    def _apart(self, cases: Sequence[WideCase], number: int, ends: float) -> list[_Apart]:
-        """Return the cases on which the outputs differ: those that tell most first."""
+    def _apart(self, cases: Sequence[WideCase], number: int, ends: float) -> tuple[list[int], list[_Apart]]:
+        """Return the cases that both models ran on, and those on which the outputs differ: what tells most first."""
         attempts = [Attempt(number + place, 0, case.inputs) for place, case in enumerate(cases)]
         ran = self.run(attempts, max(ends - time.monotonic(), 0.0))
-        found = []
+        both, found = [], []
         for place, case in enumerate(cases):
             key = (number + place, 0)
             if key in ran.outputs[0] and key in ran.outputs[1]:
+                both.append(place)
                 pair = ran.outputs[0][key], ran.outputs[1][key]
                 if case.is_ordinary:
                     usual = self.comparison.compare_outputs(self.names, *pair, number + place)
                     found += [] if usual is None else [_Apart(place, usual)]
                 else:
-                    found += self._compared(*pair, place, number + place)
-        return sorted(found, key=lambda each: (cases[each.place].has_ties, not each.is_finite))
+                    kinds = (True, False) if self.overflow_tells and not case.is_large else (True,)
+                    found += self._compared(*pair, place, number + place, kinds)
+        return both, sorted(found, key=lambda each: _rank(cases[each.place], each))
 
-    def _compared(self, before: Sequence[Value], after: Sequence[Value], place: int, case: int) -> Iterator[_Apart]:
-        """Yield how outputs differ clearly, or else where one of them alone is not finite."""
-        share = _SHARE if self.is_one else _SHARE_BETWEEN
+    def _alike(self, cases: Sequence[WideCase], number: int, ends: float) -> set[int]:
+        """Return the places of cases of large numbers on which OpenVINO gives one result for both models."""
+        if self.run_alike is None:
+            return set()
+        places = [place for place, case in enumerate(cases) if not case.is_ordinary]
+        attempts = [Attempt(number + place, 0, cases[place].inputs) for place in places]
+        ran = self.run_alike(attempts, max(ends - time.monotonic(), 0.0))
+        found = set()
+        for place in places:
+            key = (number + place, 0)
+            if key in ran.outputs[0] and key in ran.outputs[1]:
+                pairs = zip(ran.outputs[0][key], ran.outputs[1][key], strict=True)
+                arrays = (
+                    each for one, other in pairs for each in zip(tensors_of(one), tensors_of(other), strict=False)
+                )
+                found |= set() if any(_difference(*each, _SHARE) for each in arrays) else {place}
+        return found
+
+    def _compared(
+        self, before: Sequence[Value], after: Sequence[Value], place: int, case: int, kinds: Sequence[bool]
+    ) -> Iterator[_Apart]:
+        """Yield how outputs differ clearly, or else where one of them alone is not finite. kinds: finite, or not."""
+        share = _SHARE if self.inputs.is_one else _SHARE_BETWEEN
         pairs = [
             (name, left, right)
             for name, one, other in zip(self.names, before, after, strict=True)
             for left, right in zip(tensors_of(one), tensors_of(other), strict=False)
         ]
-        for is_finite in (True, False) if self.overflow_tells else (True,):
+        for is_finite in kinds:
             for name, left, right in pairs:
                 reason = _difference(left, right, share) if is_finite else _overflow(left, right)
                 if reason:
-                    yield _Apart(place, Difference(name, case, reason), is_finite)
+                    yield _Apart(place, Difference(name, case, reason), is_finite, _share(left, right))
                     return
+
+
+def _rank(case: WideCase, apart: _Apart) -> tuple[bool, bool, bool]:
+    return case.has_ties, not apart.is_finite, case.is_large
 
 
 def overflows_alone(ran: EngineRun) -> bool:
@@ -168,6 +206,16 @@ def _difference(left: Array, right: Array, share: float) -> str:
     return _told(wrong, left, right)
 
 
+def _share(left: Array, right: Array) -> float:
+    """Return how much two tensors differ beside the largest number of the first one; infinity if that is not known."""
+    if left.shape != right.shape or left.dtype.kind != "f" or right.dtype.kind != "f":
+        return math.inf
+    one, other = left.astype(np.float64), right.astype(np.float64)
+    is_finite = np.isfinite(one) & np.isfinite(other)
+    most = np.abs(one[is_finite]).max(initial=0.0)
+    return float(np.abs(one - other)[is_finite].max(initial=0.0) / most) if most and is_finite.all() else math.inf
+
+
 def _overflow(left: Array, right: Array) -> str:
     """Return where one of two tensors alone has a number that is not finite; "" for nowhere."""
     if left.shape != right.shape or left.dtype != right.dtype or left.dtype.kind in "OUSiub":
@@ -184,20 +232,47 @@ def _told(wrong: Array, left: Array, right: Array) -> str:
     return f"{where}the first model gives {left[place]}, the second {right[place]}"
 
 
+def constants_that_differ(pair: Sequence[ComparedModel]) -> list[ChangedConstant]:
+    """Return constants that differ, of the second IR, or of the only one."""
+    (before, first), (after, second) = ((compared, compared.model) for compared in pair)
+    found: Iterator[ChangedConstant] = iter(())
+    if isinstance(first, OpenVINOModel) and isinstance(second, OpenVINOModel):
+        found = changed_constants(first, second)
+    elif isinstance(second, OpenVINOModel) and isinstance(first, onnx.ModelProto):
+        found = constants_of_one(first, before.folder, second)
+    elif isinstance(first, OpenVINOModel) and isinstance(second, onnx.ModelProto):
+        found = constants_of_one(second, after.folder, first)
+    return [*itertools.islice(found, _MOST_CONSTANTS)]
+
+
+def rows_that_differ(changes: Sequence[ChangedConstant]) -> dict[int, list[int]]:
+    """Return the rows in which constants differ, by the number of rows, along each dimension."""
+    rows: dict[int, dict[int, None]] = {}
+    for change in changes:
+        shape = change.arrays[1].shape
+        if not shape:
+            continue
+        for length, places in zip(shape, np.unravel_index(change.places, shape), strict=True):
+            rows.setdefault(length, {}).update(dict.fromkeys(map(int, np.unique(places)[:_MOST_ROWS])))
+    return {length: list(found) for length, found in rows.items()}
+
+
 def unread_constants(
-    pair: tuple[ComparedModel, ComparedModel], place: Workplace, attempts: Sequence[Attempt], ends: float
+    changes: Sequence[ChangedConstant],
+    pair: Sequence[ComparedModel],
+    settings: EngineSettings,
+    attempts: Sequence[Attempt],
+    ends: float,
 ) -> Iterator[ChangedConstant]:
-    """Yield the constants of two IRs that differ, and that no run reads. attempts: what both models ran on."""
-    first, second = pair[0].model, pair[1].model
-    if not isinstance(first, OpenVINOModel) or not isinstance(second, OpenVINOModel):
-        return
-    ports = None if pair[1].ports is None else pair[1].ports.as_json()
-    for change in itertools.islice(changed_constants(first, second), _MOST_CONSTANTS):
+    """Yield constants that no run reads. changes: what differs. attempts: what both models ran on."""
+    compared = next(each for each in reversed(pair) if each.is_ir)
+    model, ports = compared.model, None if compared.ports is None else compared.ports.as_json()
+    assert isinstance(model, OpenVINOModel)
+    for change in changes:
         left = ends - time.monotonic()
         if left <= 0:
             return
-        models = [second, with_other_elements(second, change)]
-        with workplace(models, (ports, ports), settings=place.settings) as own:
+        with workplace([model, with_other_elements(model, change)], (ports, ports), settings=settings) as own:
             ran = own.run("openvino", attempts, left)
         if ran.outputs[0] and ran.outputs[1].keys() == ran.outputs[0].keys() and not _differs(ran):
             yield change
