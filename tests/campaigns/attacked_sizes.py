@@ -217,7 +217,7 @@ def _unanswered(source: Any, options: Mapping[str, Any], found: Sequence[splitgr
     if any(each.code != "SG421" for each in found):
         return None
     at_once = found[0].help.partition("All questions at once")[2]
-    suggested = [_ANSWER.findall(at_once)] if at_once else [[way] for way in _ANSWER.findall(found[0].help)]
+    suggested = [_ANSWER.findall(way) for way in ([at_once] if at_once else found[0].help.split(", or "))]
     for ways in suggested if at_once or len(found) == 1 else ():
         answers: dict[str, list[str]] = {"follow": [], "keep": []}
         for option, text in ways:

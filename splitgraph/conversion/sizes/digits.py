@@ -185,6 +185,9 @@ class _Reader:
     # Of each entry, what is left of its old number, and the dimensions in it that change.
     out: list[int] = field(default_factory=list)
     parts: list[list[DimLike]] = field(default_factory=list)
+    is_cut: bool = False
+    # What has several readings, with the places of the digit, and the reading that is taken.
+    asked: list[tuple[_Moving, Choice, Sequence[_Spot], int]] = field(default_factory=list)
 
     def read(self, orders: Mapping[int, Order]) -> list[DimLike]:
         digits = [
@@ -203,6 +206,7 @@ class _Reader:
             if self.wanted.moves(digit.dim) and number not in exchanged:
                 before, after = prod(numbers[:number]), prod(numbers[number + 1 :])
                 self._place(_Moving(number, axis, digit, numbers[number], before, after), whole)
+        self._tell_whole_entries()
         return self._as_written(
             [product([_named(left, self.primes), *parts]) for left, parts in zip(self.out, self.parts, strict=True)]
         )
@@ -286,6 +290,8 @@ class _Reader:
         dim, symbols = moving.digit.dim, symbols_of(moving.digit.dim)
         fixed = {entry: dim for entry, dim in enumerate(self.target) if self.wanted.moves(dim)} | dict(self.decided)
         if any(symbols & symbols_of(each) for each in fixed.values()):
+            parts = [each for each in self.decided.values() if symbols & symbols_of(each)]
+            self.is_cut = self.is_cut or any(product([each // dim, dim]) != each for each in parts)
             return
         if self._is_displaced(moving, whole):
             raise DisplacedError(dim)
@@ -300,11 +306,12 @@ class _Reader:
             readings.append((window, dim // moving.size))
         taken = 0
         if len(readings) > 1:
-            is_asked = not self._is_left_open(likely[0], moving) and not symbols <= self.wanted.not_asked
-            is_asked = is_asked or window is not None
-            taken = self.choose(Choice(moving.number, symbols, tuple(readings), is_asked, window is not None))
+            is_asked = window is not None or not symbols <= self.wanted.not_asked
+            choice = Choice(moving.number, symbols, tuple(readings), is_asked, window is not None)
+            taken = self.choose(choice)
+            self.asked.append((moving, choice, likely, taken))
         if taken == len(likely):
-            self.cut(dim, moving.size)
+            self._note_cut(dim, moving.size)
             self.parts[readings[taken][0]].append(readings[taken][1])
             return
         self.out[likely[taken].entry] //= moving.size
@@ -379,7 +386,7 @@ class _Reader:
     def _likely(self, spots: Sequence[_Spot], moving: _Moving) -> Sequence[_Spot]:
         """Return the places that come into question, the best first."""
         copied = [spot for spot in spots if self.target[spot.entry] == 0 and not self.zeros_are_sizes]
-        own = [spot for spot in spots if self._is_alone(spot, moving)]
+        own = [spot for spot in spots if spot.is_own and (moving.size > 1 or not self.parts[spot.entry])]
         at_home = [spot for spot in own if moving.digit.home == (spot.entry, len(self.target))]
         if not at_home and not symbols_of(moving.digit.dim) <= self.wanted.not_asked:
             # A length stays on its axis. A batch can be anywhere, as its items are checked one by one.
@@ -388,9 +395,18 @@ class _Reader:
                 at_home = [spot for spot in own if spot.entry == stays]
             else:
                 at_home = [spot for spot in own if self._distance(spot, moving) == 0]
-        if copied or own:
-            return copied or at_home or sorted(own, key=lambda spot: (self._distance(spot, moving), spot.entry))
-        return sorted(spots, key=lambda spot: (self.target[spot.entry] != -1, spot.entry))
+        if copied or at_home:
+            return copied or at_home
+        own = sorted(own, key=lambda spot: (self._distance(spot, moving), spot.entry))
+        symbols = symbols_of(moving.digit.dim)
+        if own and symbols <= self.wanted.not_asked:
+            return own
+        left_open = [spot for spot in spots if self.target[spot.entry] == -1]
+        if left_open and str(moving.digit.dim) not in symbols:
+            # Of windows, the target leaves open how many there are.
+            return left_open
+        beside = sorted(spots, key=lambda spot: (self.target[spot.entry] != -1, spot.entry))
+        return [*own, *(spot for spot in beside if spot not in own)]
 
     def _in_turn(self, spots: Sequence[_Spot], moving: _Moving) -> int | None:
         """Return the place of a digit of 1 where the data has as many of 1 beside it as the target."""
@@ -402,13 +418,6 @@ class _Reader:
         own = [spot.entry for spot in spots if spot.is_own]
         return own[moving.axis - first] if len(own) == last - first + 1 else None
 
-    def _is_alone(self, spot: _Spot, moving: _Moving) -> bool:
-        return spot.is_own and (moving.size > 1 or not self.parts[spot.entry])
-
-    def _is_left_open(self, spot: _Spot, moving: _Moving) -> bool:
-        """Return True for a place beside other digits in a -1. It follows, unless something is in the way."""
-        return self.target[spot.entry] == -1 and not self._is_alone(spot, moving)
-
     def _distance(self, spot: _Spot, moving: _Moving) -> int:
         """Return how far a place is from the axis that the digit had, counted from the nearer end."""
         axis, rank = moving.digit.home or (moving.axis, len(self.dims))
@@ -418,6 +427,18 @@ class _Reader:
     def _held(self, entry: int, moving: _Moving) -> DimLike:
         """Return what an entry holds with a digit in it."""
         return product([_named(self.out[entry] // moving.size, self.primes), *self.parts[entry], moving.digit.dim])
+
+    def _tell_whole_entries(self) -> None:
+        """Tell the readings again where later digits stand beside: (1, H, W) to [1, 6] is [1, H*W], not [1, 6*H]."""
+        for moving, choice, likely, taken in self.asked:
+            entries = [self._held(spot.entry, moving) for spot in likely]
+            if taken < len(likely):
+                here = likely[taken].entry
+                entries[taken] = product([_named(self.out[here], self.primes), *self.parts[here]])
+            told = [(spot.entry, held) for spot, held in zip(likely, entries, strict=True)]
+            whole = choice._replace(readings=(*told, *choice.readings[len(likely) :]))
+            if whole != choice:
+                self.choose(whole)
 
     def _cut(self, moving: _Moving, whole: Sequence[int]) -> None:
         """Put a digit that several entries share into one of them; the others keep their numbers."""
@@ -437,17 +458,24 @@ class _Reader:
             0 if len(cuts) == 1 else self.choose(Choice(moving.number, symbols_of(moving.digit.dim), cuts, True, True))
         )
         entry, part = cuts[taken]
-        self.cut(moving.digit.dim, moving.size // gcd(moving.size, whole[entry]))
+        self._note_cut(moving.digit.dim, moving.size // gcd(moving.size, whole[entry]))
         self.out[entry] = 1
         self.parts[entry].append(part)
 
+    def _note_cut(self, dim: DimLike, number: int) -> None:
+        self.is_cut = True
+        self.cut(dim, number)
+
     def _as_written(self, entries: Sequence[DimLike]) -> list[DimLike]:
-        """Return the entries with what the target says where that is the same: 0, -1, and what the model computes."""
+        """Return the entries with what the target says where that is the same: 0, -1, and what the model computes.
+        Beside the parts of what is cut, inference would not see that -1 is a number.
+        """
         written: list[DimLike] = []
         for axis, entry in enumerate(entries):
             own = self.target[axis]
             copies = own == 0 and not self.zeros_are_sizes
-            stays = own == -1 or self.wanted.moves(own) or (copies and entry == self.dims[axis])
+            is_open = own == -1 and not (self.is_cut and not self.parts[axis])
+            stays = is_open or self.wanted.moves(own) or (copies and entry == self.dims[axis])
             written.append(own if stays else entry)
         return written
 

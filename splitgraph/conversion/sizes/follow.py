@@ -132,7 +132,7 @@ class Stays(NamedTuple):
 class Alternative(NamedTuple):
     """A node with a number that has several readings, and its input. is_attribute: the number is in an attribute of
     this version of the operator instead, where nobody can say what it means. stays: for a number that can only
-    stay.
+    stay. also: the locations of other Reshapes that are read alike.
     """
 
     choice: Choice
@@ -140,6 +140,15 @@ class Alternative(NamedTuple):
     location: str
     is_attribute: bool = False
     stays: Stays | None = None
+    also: tuple[str, ...] = ()
+
+    @property
+    def locations(self) -> tuple[str, ...]:
+        return self.location, *self.also
+
+    def repeated_at(self, location: str) -> Alternative:
+        """Return the same for another Reshape, too."""
+        return self if location in self.locations else self._replace(also=(*self.also, location))
 
 
 class SizeFlow(NamedTuple):
@@ -463,7 +472,9 @@ class Site:
     def choose(self, dims: Sequence[DimLike], target: Sequence[DimLike], choice: Choice) -> int:
         """Return the number of the place that is taken for a digit in the target of a Reshape."""
         reading = tuple(dims), tuple(target), choice.number
-        self.follower.alternatives[reading] = Alternative(choice, self.place(1), self.ctx.location)
+        location, others = self.ctx.location, self.follower.alternatives
+        others[reading] = others.get(reading, Alternative(choice, self.place(1), location)).repeated_at(location)
+        others[reading] = others[reading]._replace(choice=choice)
         return min(self.follower.choices.get(reading, 0), len(choice.readings) - 1)
 
     def cut(self, dim: DimLike, number: int) -> None:

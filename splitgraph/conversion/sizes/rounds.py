@@ -82,7 +82,9 @@ def _repeat(follower: Follower, scope: Scope, seen: int, index: int) -> None:
     for place, axis in [asked for asked in follower.merged if asked[0][:2] == before]:
         follower.merged[place._replace(node=index), axis] = node.input[place.position]
     for key, alternative in [*follower.alternatives.items()]:
-        if isinstance(key[0], InputPlace) and key[0][:2] == before:
+        if not isinstance(key[0], InputPlace) and alternative.place[:2] == before:
+            follower.alternatives[key] = alternative.repeated_at(location)
+        elif isinstance(key[0], InputPlace) and key[0][:2] == before:
             place = InputPlace(*after, key[0].position)
             follower.alternatives[place, key[1]] = alternative._replace(place=place, location=location)
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import NamedTuple
 
-from splitgraph.conversion.sizes.digits import Order
+from splitgraph.conversion.sizes.digits import Choice, Order, is_one_factor
 from splitgraph.conversion.sizes.follow import Alternative, Follower, InputPlace, Need, Operators, Reading
 from splitgraph.conversion.sizes.items import items_by_number
 from splitgraph.conversion.sizes.laws import Judgement, judge
@@ -169,10 +169,11 @@ def _searched(
 
 def _with_questions(found: Found, choices: Mapping[Reading, int], follow: Follow) -> Found:
     """Ask where another reading fits as well, if need be together with others of other numbers."""
-    questions: list[tuple[Alternative, list[tuple[int, DimLike]]]] = []
+    questions: list[_SeveralFit] = []
     # Items that stand elsewhere in several Reshapes at once are the same items.
-    fixed = {key for key in found.follower.alternatives if not isinstance(key[0], InputPlace)}
-    for key, alternative in found.follower.alternatives.items():
+    alternatives = found.follower.alternatives
+    fixed = {key for key in alternatives if not isinstance(key[0], InputPlace)}
+    for key, alternative in alternatives.items():
         choice = alternative.choice
         if not choice.is_asked:
             continue
@@ -181,7 +182,8 @@ def _with_questions(found: Found, choices: Mapping[Reading, int], follow: Follow
         # What is cut may be a length, and so may be what a number follows, unless somebody asked for a batch. A first
         # dimension is a batch, unless the number had to follow for that.
         batch = found.wanted.asked if taken and key not in fixed else found.wanted.not_asked
-        names = choice.symbols - batch if choice.is_cut or key not in fixed else frozenset()
+        # Of a name that is no batch, nor beside others, nothing says that items stand there.
+        names = choice.symbols - batch if choice.is_cut or key not in fixed or _is_own(choice, taken) else frozenset()
         lengths = replace(found.wanted, batch=found.wanted.batch - names)
         fitting = [*range(len(choice.readings))] if choice.is_value else [taken]
         for each in () if choice.is_value else asked:
@@ -190,20 +192,32 @@ def _with_questions(found: Found, choices: Mapping[Reading, int], follow: Follow
                 other, _ = _searched(follow(lengths, trial), trial, follow, fixed | {key}, _MOST_REPAIRS)
                 fitting += [each] if _first_problem(other) is None else []
         if len(fitting) > 1:
-            questions.append((alternative, [choice.readings[each] for each in sorted(fitting)]))
+            ways = [choice.readings[each] for each in sorted(fitting)]
+            # Of a number, that it follows; of Reshapes, the readings that fit together.
+            follows = (way for way in ways if isinstance(way[1], Dim) and alternative.stays is None)
+            first = choice.readings[taken] if key in fixed else next(follows, ways[0])
+            questions.append(_SeveralFit(alternative, ways, first))
     return found._replace(questions=tuple(_asked(questions, found.wanted)))
 
 
-def _asked(
-    questions: Sequence[tuple[Alternative, Sequence[tuple[int, DimLike]]]], wanted: Wanted
-) -> Iterator[Diagnostic]:
+def _is_own(choice: Choice, taken: int) -> bool:
+    """Return True for a reading in which a digit has an entry of its own."""
+    dim = choice.readings[taken][1]
+    return isinstance(dim, Dim) and is_one_factor(dim)
+
+
+class _SeveralFit(NamedTuple):
+    """A number of which several readings fit. first: what it is if all questions are answered at once."""
+
+    alternative: Alternative
+    ways: Sequence[tuple[int, DimLike]]
+    first: tuple[int, DimLike]
+
+
+def _asked(questions: Sequence[_SeveralFit], wanted: Wanted) -> Iterator[Diagnostic]:
     """Yield the questions, the first with the options that answer all of them."""
-    answers = [
-        _answer(each.location, next((way for way in ways if isinstance(way[1], Dim) and each.stays is None), ways[0]))
-        for each, ways in questions
-        if not each.is_attribute
-    ]
-    for number, (alternative, ways) in enumerate(questions):
+    answers = [_answer(each.alternative, each.first) for each in questions if not each.alternative.is_attribute]
+    for number, (alternative, ways, _) in enumerate(questions):
         location = alternative.location
         form = "{}" if alternative.stays is None else alternative.stays.form
         spelled = [form.format(says) for _, says in ways]
@@ -216,9 +230,9 @@ def _asked(
             text = f"its numbers can mean {', or '.join(told)}"
         else:
             text = f"entry {ways[0][0]} can mean {', or '.join(told)}"
-        help = f"Say which: reshape {', or '.join(_answer(location, way) for way in ways)}."
+        help = f"Say which: reshape {', or '.join(_answer(alternative, way) for way in ways)}."
         if alternative.stays is not None:
-            help = f"If it stays: reshape {_answer(location, ways[0])}. {alternative.stays.otherwise}"
+            help = f"If it stays: reshape {_answer(alternative, ways[0])}. {alternative.stays.otherwise}"
         if alternative.is_attribute:
             help = (
                 "The number is in an attribute. Upgrade the model to an opset that has it in an input, and ask again."
@@ -228,10 +242,10 @@ def _asked(
         yield diagnostic("SG421", wanted.spelled(text), location, help=wanted.spelled(help))
 
 
-def _answer(location: str, way: tuple[int, DimLike]) -> str:
+def _answer(alternative: Alternative, way: tuple[int, DimLike]) -> str:
     entry, says = way
     option, told = ("keep", "") if isinstance(says, int) else ("follow", f"={says}")
-    return f'--{option} "{location}[{entry}]{told}"'
+    return " ".join(f'--{option} "{location}[{entry}]{told}"' for location in alternative.locations)
 
 
 def _key(choices: Mapping[Reading, int]) -> frozenset[tuple[Reading, int]]:

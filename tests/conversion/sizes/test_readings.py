@@ -102,8 +102,9 @@ def test_a_one_that_is_no_batch_has_one_place_only() -> None:
 
     assert read_target(dims("4, H"), (4, 1), wanted(H=1), choose=choose) == dims("4, H") and not asked
     assert read_target(dims("1, H, 5"), (1, 1, 5), wanted(H=1), choose=choose) == dims("1, H, 5") and not asked
-    assert read_target(dims("4, H, 5"), (4, 1, 1, 5), wanted(H=1), choose=choose) == dims("4, 1, H, 5")
-    assert asked.pop().is_asked
+    assert read_target(dims("4, H, 5"), (4, 1, 1, 5), wanted(H=1), choose=choose) == dims("4, 1, 1, 5*H")
+    choice = asked.pop()
+    assert [str(each) for _, each in choice.readings] == ["H", "H", "4*H", "5*H"] and choice.is_asked
     assert read_target(dims("4, H, 5"), (4, 5), wanted(H=1), choose=choose) == dims("4, 5*H")
     (choice,) = asked
     assert choice.readings == ((0, parse_dim("4*H")), (1, parse_dim("5*H"))) and choice.is_asked
