@@ -8,7 +8,7 @@ such a size comes from; then the model is walked again.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -25,6 +25,7 @@ from splitgraph.model.value_type import Contents, ValueType, tensor, vector
 
 # So many dimensions are tried for a number.
 _MOST_ALIKE = 3
+_OF_ONE = "If the weights are a table, they have no other rows: export the model with another length."
 # What is cut to a limit.
 _LIMITED = re.compile(r"\b(?:max|min)\(")
 # Reads a node.
@@ -259,6 +260,7 @@ class Follower:
     def __call__(self, ctx: NodeContext) -> None:
         """Give a node the elements and shapes that are decided, and read its constants."""
         site = Site(self, ctx)
+        site.ask_about_ones()
         for position in range(ctx.input_count):
             place = site.place(position)
             if place in self.expanded:
@@ -412,15 +414,55 @@ class Site:
         """Sizes that the node needs to be equal change together."""
         if not any(map(self.wanted.moves, (dim for known in self.ctx.inputs if known for dim in known.shape or ()))):
             return
-        node, walk, said_by = self.ctx.node, self.ctx.walk, self.follower.operators.saying.get(self.ctx.node.op_type)
-        given = [
+        for group in self._equal_sizes(self._given()):
+            self._fit(group)
+
+    def _given(self) -> list[Given | None]:
+        walk = self.ctx.walk
+        return [
             Given(known.type, known.contents or (walk.constant_of(name) if known.unread else None))
             if known.type is not None
             else None
-            for name, known in zip(node.input, self.ctx.given, strict=False)
+            for name, known in zip(self.ctx.node.input, self.ctx.given, strict=False)
         ]
-        for group in self.follower.alone.equal_sizes(node, walk.imports, given, said_by):
-            self._fit([source for source in group if not source.is_element])
+
+    def _equal_sizes(self, given: Sequence[Given | None]) -> Iterator[list[Source]]:
+        """Yield the dimensions of inputs that the node needs to be equal."""
+        node, said_by = self.ctx.node, self.follower.operators.saying.get(self.ctx.node.op_type)
+        for group in self.follower.alone.equal_sizes(node, self.ctx.walk.imports, given, said_by):
+            yield [source for source in group if not source.is_element]
+
+    def ask_about_ones(self) -> None:
+        """Weights of 1 along a length that was 1 are the same for each place, or a table of one row."""
+        ones, wanted = self.wanted.ones, self.wanted
+        dims = (dim for known in self.ctx.inputs if ones and known for dim in known.shape or ())
+        if not any(isinstance(dim, Dim) and symbols_of(dim) & ones for dim in dims):
+            return
+        given = self._given()
+        needed = {source for group in self._equal_sizes(given) for source in group}
+        for position, known in enumerate(given):
+            shape = () if known is None or known.elements is None else known.type.shape or ()
+            if known is None or 1 not in shape:
+                continue
+            larger = Given(known.type.with_shape([2 if size == 1 else size for size in shape]))
+            for group in self._equal_sizes([*given[:position], larger, *given[position + 1 :]]):
+                own = [each for each in group if each.position == position and shape[each.place] == 1]
+                others = [(given[each.position], each.place) for each in group if each.position != position]
+                sizes = [other.type.shape[axis] for other, axis in others if other and other.type.shape]
+                moving = (size for size in sizes if isinstance(size, Dim) and symbols_of(size) & ones)
+                dim = next((size for size in moving if wanted.before(size) == 1), None)
+                if dim is None:
+                    continue
+                # Where a state needs a size, items have one each.
+                is_state = symbols_of(dim) <= wanted.batch
+                for each in own:
+                    if not (is_state and each in needed):
+                        self._ask_about_one(each, dim)
+
+    def _ask_about_one(self, source: Source, dim: DimLike) -> None:
+        stays = Stays(f"the size {{}} of {self.ctx.node.input[source.position]!r}", _OF_ONE)
+        position = self.ctx.input_count + 1
+        self.either(position, source.place, [Meaning(1), Meaning(dim)], is_value=True, stays=stays)
 
     def _fit(self, group: Sequence[Source]) -> None:
         sizes = {source: (self.dims(source.position) or ())[source.place] for source in group}
@@ -536,8 +578,10 @@ class Site:
         """Return what a number that says a size can mean: itself first, then dimensions of this old size."""
         wanted = self.wanted
         own = [symbol(name) for name, old in wanted.old.items() if old == number and name not in wanted.asked]
+        if number == 1:
+            return [Meaning(1), *(Meaning(symbol(name)) for name in sorted(wanted.ones)[:_MOST_ALIKE])]
         met = [dim for dim in self.follower.met if wanted.before(dim) == number and not symbols_of(dim) & wanted.asked]
-        others = sorted(dict.fromkeys([*own, *met]), key=lambda dim: len(str(dim))) if number > 1 else []
+        others = sorted(dict.fromkeys([*own, *met]), key=lambda dim: len(str(dim))) if number else []
         return [Meaning(number), *map(Meaning, others[:_MOST_ALIKE])]
 
     def leaves_items_apart(self, dim: DimLike) -> bool:

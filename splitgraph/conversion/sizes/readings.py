@@ -76,6 +76,9 @@ def read_slice(
     is_decided = [site.decided(each, entry) is not None for each in (position - 1, position)]
     if is_decided[1]:
         return start, end
+    if (start, end, step) == (0, old, 1) and old == 1 and symbols_of(dim) & site.wanted.ones:
+        # The first one, or all there are.
+        return start, site.either(position, entry, [Meaning(1), Meaning(TO_THE_END, dim)], entry)
     if site.leaves_items_apart(dim):
         # Another part of a batch mixes its items.
         return start, TO_THE_END if (end, step) == (old, 1) else end
@@ -152,9 +155,9 @@ def read_indices(site: Site, axis: int) -> None:
             # Of a length that was 1, it is the first element.
             site.count(1, dim)
         return
-    if old < 2:
+    if old < 2 and not symbols_of(dim) & site.wanted.ones:
         return
-    if old in own:
+    if old > 1 and old in own:
         site.need(1, own.index(old), dim)
         return
     late = [entry for entry, index in enumerate(indices or ()) if _is_late(index, old)]
@@ -220,7 +223,7 @@ def _is_merged(site: Site, dim: DimLike) -> bool:
 
 def _is_late(index: object, old: int) -> bool:
     """Return True for an element in the middle of a dimension or behind it: it may be counted from the end."""
-    return isinstance(index, int) and index > 0 and 2 * index >= old - 1
+    return isinstance(index, int) and (index > 0 or (index == 0 and old == 1)) and 2 * index >= old - 1
 
 
 def fit_places(site: Site, axis: int, position: int = 1) -> None:

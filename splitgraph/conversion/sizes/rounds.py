@@ -17,9 +17,9 @@ from splitgraph.conversion.sizes.windows import window_of
 from splitgraph.dim import Dim, DimLike, parse_given_dim, symbols_of
 from splitgraph.findings.diagnostics import Diagnostic, SplitgraphError, diagnostic, meant
 from splitgraph.inference import Walked
-from splitgraph.model.onnx_proto import TensorProto
+from splitgraph.model.onnx_proto import NodeProto, TensorProto
 from splitgraph.model.scopes import MAIN, Scope, node_label, roots
-from splitgraph.model.value_type import UNKNOWN, Contents, ValueType
+from splitgraph.model.value_type import UNKNOWN, Contents, Item, ValueType
 from splitgraph.model.values import tensor_contents
 from splitgraph.options import NewSizes
 
@@ -136,6 +136,10 @@ def given_by_the_user(
                 )
             found.setdefault(InputPlace(scope.path, index, len(node.input)), {})[entry] = window[entry]
             continue
+        if dim is None and _is_one(walked, scope, node, entry):
+            found.setdefault(InputPlace(scope.path, index, len(node.input) + 1), {})[entry] = 1
+            if not 0 <= position < len(node.input) or len(_items(walked, scope, node.input[position])) <= entry:
+                continue
         if not 0 <= position < len(node.input):
             raise SplitgraphError(
                 f"{match[1]} is a {node.op_type} without an input that says a size; where an attribute says it, "
@@ -161,6 +165,19 @@ def given_by_the_user(
 def _elements(walked: Walked, scope: Scope, name: str) -> Contents | None:
     known = walked.graphs[scope.path].constants.get(name)
     return tensor_contents(known) if isinstance(known, TensorProto) else known
+
+
+def _items(walked: Walked, scope: Scope, name: str) -> tuple[Item, ...]:
+    known = _elements(walked, scope, name)
+    return () if known is None else known.items
+
+
+def _is_one(walked: Walked, scope: Scope, node: NodeProto, axis: int) -> bool:
+    """Return True if weights of a node have 1 along an axis."""
+    detail = walked.graphs[scope.path]
+    read = (name for name in node.input if name in detail.types and name in detail.constants)
+    shapes = (detail.types[name].shape or () for name in read)
+    return any(axis < len(shape) and shape[axis] == 1 for shape in shapes)
 
 
 def _checked(dim: DimLike, before: object, text: str, wanted: Wanted) -> DimLike:

@@ -69,6 +69,11 @@ class Wanted:
             name for name, axes in self.axes.items() if self.old.get(name) == 1 and set(axes.values()) == {0}
         }
 
+    @property
+    def ones(self) -> frozenset[str]:
+        """The lengths that were 1, so that other things of size 1 may be these, or not."""
+        return frozenset(name for name, old in self.old.items() if old == 1) - self.not_asked
+
     def named(self) -> Wanted:
         """Return the same dimensions with names in place of the numbers that are wanted."""
         return replace(self, new={})

@@ -1,4 +1,4 @@
-"""Sizes of 1: several things can be 1 at once, so that a target does not say which of them it means."""
+"""Sizes of 1: several things can be 1 at once, so that numbers and weights do not say which of them they mean."""
 
 from __future__ import annotations
 
@@ -86,6 +86,31 @@ ASKED = {
         [lambda x: 2 * x.reshape(-1, 4), lambda x: 2 * x.reshape(3, -1)],
         (3, "T", 4),
     ),
+    "the first one, or the last one": Model(
+        (1, 1, 4),
+        "<int64 i = {0}> { y = Gather <axis = 1> (x, i) }",
+        [lambda x: x[:, 0], lambda x: x[:, -1]],
+        (1, "T", 4),
+    ),
+    "the first one, or all": Model(
+        (1, 1, 4),
+        "<int64[1] s = {0}, int64[1] e = {1}, int64[1] a = {1}> { y = Slice (x, s, e, a) }",
+        [lambda x: x[:, :1], lambda x: x],
+        (1, "T", 4),
+    ),
+    "one step, or as many": Model(
+        (1, 1, 4),
+        "<int64 n = {1}, bool go = {1}> { y = Loop <body = b (int64 i, bool c, float[p, q, r] s) => "
+        "(bool d, float[u, v, w] e) { d = Identity (c) e = Add (s, s) }> (n, go, x) }",
+        [lambda x: 2 * x, lambda x: x * 2 ** x.shape[1]],
+        (1, "T", 4),
+    ),
+    "lengths of sequences": Model(
+        (1, 1, 4),
+        "<int64[1] n = {1}> { y = ReverseSequence <batch_axis = 0, time_axis = 1> (x, n) }",
+        [lambda x: x, lambda x: x[:, ::-1]],
+        (1, "T", 4),
+    ),
 }  # fmt: skip
 
 
@@ -119,6 +144,53 @@ CLEAR = {
 @pytest.mark.parametrize("name", CLEAR)
 def test_one_reading_is_taken_without_a_question(name: str) -> None:
     assert check(CLEAR[name], {}) == 0
+
+
+WEIGHTS = {
+    "added": ("<float[1, 1, 4] w = {1, 2, 3, 4}> { y = Add (x, w) }", 1),
+    "a mask of one": ("<float[1, 1] w = {5}> { y = Mul (x, w) }", 0),
+    "chosen": ("<bool[1, 1] w = {1}, float k = {0}> { y = Where (w, x, k) }", 0),
+}
+_W = np.array([1, 2, 3, 4], np.float32)
+
+
+@pytest.mark.parametrize(
+    ("inside", "axis", "function"),
+    [
+        (*WEIGHTS["added"], lambda x: x + _W),
+        (*WEIGHTS["a mask of one"], lambda x: 5 * x),
+        (*WEIGHTS["chosen"], lambda x: x),
+    ],
+    ids=list(WEIGHTS),
+)
+def test_weights_of_one_row_are_asked_about(inside: str, axis: int, function: Meaning) -> None:
+    """They are the same for each place, or a table, whose other rows nobody has."""
+    made = Model((2, 1, 4), inside, [function], (2, "T", 4))
+    with pytest.raises(splitgraph.ConversionError) as caught:
+        splitgraph.reshape(model(made), {"x": [2, "T", 4]})
+    (found,) = caught.value.diagnostics
+    assert found.code == "SG421" and "the size 1 of 'w' whatever the size of the data" in found.message
+    (way,) = ways_of(caught.value)
+    assert list(way.values()) == [[], [way["keep"][0]]] and way["keep"][0].endswith(f"[{axis}]")
+    assert check(made, way) == 0
+
+
+ITEMS = {
+    "items, and weights for each": Model(
+        (1, 3, 4), WEIGHTS["added"][0], [lambda x: x + _W], ("N", 3, 4)
+    ),
+    "a vector of features": Model(
+        (1, 1, 4), "<float[4] w = {1, 2, 3, 4}> { y = Add (x, w) }", [lambda x: x + _W], (1, "T", 4)
+    ),
+    "a length that was larger": Model(
+        (1, 3, 4), WEIGHTS["added"][0], [lambda x: x + _W], (1, "T", 4)
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ITEMS)
+def test_other_weights_are_taken_without_a_question(name: str) -> None:
+    assert check(ITEMS[name], {}) == 0
 
 
 def test_an_answer_has_the_whole_entry() -> None:
