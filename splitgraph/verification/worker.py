@@ -9,9 +9,9 @@ A job is a folder with `job.json`: {"engines": [name, name],
 [{"models": [file, file], "folders": [...], "fixed": [positions of inputs that do not change], "signed": [positions of
 outputs], "exact": whether nothing is allowed}, ...], "members": [{"kind": 0, "inputs": [names], "types": [inferred],
 "outputs": [names]}, ...], "batches": [[member, ...], ...], "drawn": [[kind, file of the values to draw from, seconds
-that these took], ...], "seconds": for all drawn values, "rtol", "atol", "seed", "only_asks": whether nothing is
-compared}}. A kind has "asked": [{"number": 0, "side": 0, "models": [[file, folder], ...]}, ...], copies of a side with
-other elements of a constant (see `regions.reading`).
+that these took, [cases that end the engine]], ...], "seconds": for all drawn values, "rtol", "atol", "seed",
+"only_asks": whether nothing is compared}}. A kind has "asked": [{"number": 0, "side": 0, "models": [[file, folder],
+...]}, ...], copies of a side with other elements of a constant (see `regions.reading`).
 
 The worker loads the libraries of the settings and looks for their providers. It loads the first model and runs it on
 each case; then the second model, on the cases that the first one accepted. Once an attempt at a case is accepted, the
@@ -36,7 +36,7 @@ process, after its last event:
     {"event": "base", "stage": "region", "kind": 0, "inputs": file, "seconds": 0.1}     values that reached a kind
     {"event": "read", "stage": "region", "kind": 0, "numbers": [0, ...]}    of what is asked: what was read
     {"event": "failed", "stage": "region", "reason": ""}                the engine returns no inner values
-    {"event": "start" | "end", "stage": "drawn", "kind": 0, ...}
+    {"event": "start" | "case" | "end", "stage": "drawn", "kind": 0, ...}   "case": before each case, with its number
 
 A job with "locate": {"values": [[name in the first model, name in the second one], ...], "batches": [[number, ...],
 ...], "rtol", "atol"} runs both models, and compares these values, in their order:
@@ -55,9 +55,8 @@ import os
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from functools import partial
-from itertools import chain, count
+from contextlib import AbstractContextManager, contextmanager
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
@@ -309,28 +308,50 @@ def _run_drawn(task: _Task) -> None:
     """Compare kinds of regions on drawn values."""
     regions = task.regions()
     assert regions is not None
-    waiting: Sequence[tuple[int, str, float]] = task.job["regions"]["drawn"]
+    waiting: Sequence[tuple[int, str, float, Sequence[int]]] = task.job["regions"]["drawn"]
     end = time.monotonic() + task.job["regions"]["seconds"]
     if task.job["regions"]["only_asks"]:
-        for kind, inputs, _ in waiting:
+        for kind, inputs, *_ in waiting:
             task.events.write({"event": "start", "stage": "drawn", "kind": kind})
             regions.ask_drawn(kind, read_values(task.folder / inputs), end)
         _tell_read(regions, task)
         return
-    for number, (kind, inputs, seconds) in enumerate(waiting):
+    for number, (kind, inputs, seconds, ending) in enumerate(waiting):
         # What the cheap ones leave is for those that come later.
         share = (end - time.monotonic()) / (len(waiting) - number)
         if share <= 0:
             return
-        drawn = RegionRun()
-        where = {"stage": "drawn", "kind": kind}
-        task.events.write({"event": "start", **where})
         limit = _LATE_SECONDS + _LATE_TIMES * seconds
-        guard = partial(_ended_after, drawn=drawn, where=where, events=task.events)
-        # The first values load the models.
-        guards = chain([guard(share + limit)], (guard(limit) for _ in count()))
-        regions.check_drawn(kind, read_values(task.folder / inputs), share, drawn, guards)
-        task.events.write({"event": "end", **where, **drawn.as_event()})
+        _draw_kind(regions, kind, read_values(task.folder / inputs), (share, limit), ending, task)
+
+
+def _draw_kind(
+    regions: Regions,
+    kind: int,
+    base: Mapping[str, Value],
+    seconds: tuple[float, float],
+    ending: Sequence[int],
+    task: _Task,
+) -> None:
+    """Compare a kind of region on drawn values. seconds: for all of them, and for one. ending: see `check_drawn`."""
+    drawn = RegionRun()
+    where = {"stage": "drawn", "kind": kind}
+    task.events.write({"event": "start", **where})
+    share, limit = seconds
+    # The first values load the models.
+    limits = chain([share + limit], repeat(limit))
+
+    def guard(case: int) -> AbstractContextManager[None]:
+        task.events.write({"event": "case", **where, "case": case})
+        return _ended_after(next(limits), drawn, where, task.events)
+
+    try:
+        regions.check_drawn(kind, base, share, drawn, guard, ending)
+    except MemoryError:
+        drawn.is_open = True
+    except Exception as error:  # those of the engine are caught where it runs: this is a fault of splitgraph
+        drawn.broken = f"{type(error).__name__}: {error}"
+    task.events.write({"event": "end", **where, **drawn.as_event()})
 
 
 @contextmanager

@@ -79,6 +79,7 @@ class RegionRecord:
     suspects: Sequence[Suspect] = ()
     dropped: int = 0
     unchecked: str = ""
+    broken: str = ""
     is_open: bool = False
     seen: Collection[tuple[int, bool]] = ()
 
@@ -96,7 +97,7 @@ class EngineRun:
     each kind, what was read of what was asked (see `regions.reading`). bases: files of the values that reached a region
     of a kind; base_seconds: what comparing on such values took. parting: the first value in which the models differ, by
     its number, with the case and the reason. uncaptured: why the engine returns no inner values, "" if it does.
-    crashed: the region, or the kind on drawn values, that ended the process.
+    crashed: the region, or the kind on drawn values, that ended the process; crashed_case: the case of drawn values.
     """
 
     outputs: tuple[dict[tuple[int, int], list[Value]], dict[tuple[int, int], list[Value]]] = field(
@@ -118,6 +119,7 @@ class EngineRun:
     uncaptured: str = ""
     parting: tuple[int, int, str] | None = None
     crashed: int | None = None
+    crashed_case: int | None = None
 
 
 class Workplace:
@@ -271,7 +273,7 @@ def _collect(folder: Path, abnormal: str, memory: int) -> EngineRun:
     if abnormal and last["stage"] == "deploy" and "crashed" in abnormal:
         run.undeployed.setdefault(last["model"], {})[last["level"]] = abnormal
     elif abnormal and last["stage"] in ("region", "drawn"):
-        run.crashed = last.get("region", last.get("kind"))
+        run.crashed, run.crashed_case = last.get("region", last.get("kind")), last.get("case")
     elif abnormal and last["stage"] in get_args(Stage):
         run.failures.append(_failure(last, True, abnormal))
     for position, failure in enumerate(run.failures):
@@ -289,6 +291,7 @@ def _add_region(run: EngineRun, folder: Path, event: Mapping[str, Any]) -> None:
             [_suspect(folder, suspect) for suspect in event["suspects"]],
             event["dropped"],
             event["unchecked"],
+            event["broken"],
             event["open"],
             {(position, truth) for position, truth in event["seen"]},
         )

@@ -48,6 +48,8 @@ from splitgraph.verification.verification import UNSEARCHED, Region
 _REFERENCE = "reference"
 # The process of an engine ends this much later if it does not end its work by itself.
 _LATE_SECONDS = 5.0
+# So many drawn cases of a kind may end the process of the engine.
+_MOST_ENDING = 8
 # The first lengths that these types do not hold, and one more.
 _TYPE_ENDS: Mapping[int, int] = {
     onnx.TensorProto.INT8: 129,
@@ -256,7 +258,10 @@ class LocalCheck:
             "kinds": kinds,
             "members": members,
             "batches": self._batches(open_members, sizes),
-            "drawn": [[kind, str(path), self._base_seconds[kind]] for kind, path in (drawn or {}).items()],
+            "drawn": [
+                [kind, str(path), self._base_seconds[kind], self._kinds[kind].ending]
+                for kind, path in (drawn or {}).items()
+            ],
             "seconds": seconds,
             "rtol": self._tolerances[0],
             "atol": self._tolerances[1],
@@ -384,9 +389,14 @@ class LocalCheck:
                 waiting.pop(number, None)
             if run.crashed is None:
                 break
-            # Drawn values may end an engine, which says nothing about the models.
-            if time.monotonic() < deadline:
-                waiting.pop(run.crashed, None)
+            # Drawn values may end an engine, which says nothing about the models: the others are compared.
+            if run.crashed in waiting and time.monotonic() < deadline:
+                kind = self._kinds[run.crashed]
+                if run.crashed_case is None or len(kind.ending) == _MOST_ENDING:
+                    kind.drawn = kind.drawn or RegionRecord(is_open=True)
+                    del waiting[run.crashed]
+                else:
+                    kind.ending.append(run.crashed_case)
         for number in waiting:
             self._kinds[number].drawn = self._kinds[number].drawn or RegionRecord(is_open=True)
 

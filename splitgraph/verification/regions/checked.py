@@ -41,8 +41,9 @@ class CheckedKind:
     """Regions that are alike. models, files: before and after. fixed: the positions of inputs that do not change.
     signed: those of outputs in which 0.0 and -0.0 are not the same. ranges: of each input, see `range_of`. is_exact,
     has_same_kernels, regroups: see `Arbiter`. drawn: what happened on drawn values. crashed: it ended the process of
-    the engine. changes: the constants that have other elements in the second model, and asked: what of them a run
-    should read; read: the numbers of what was read. judged: what the arbiter said of suspects, by their identity.
+    the engine; ending: the cases of drawn values that did. changes: the constants that have other elements in the
+    second model, and asked: what of them a run should read; read: the numbers of what was read. judged: what the
+    arbiter said of suspects, by their identity.
     """
 
     models: Sequence[onnx.ModelProto]
@@ -56,6 +57,7 @@ class CheckedKind:
     drawn: RegionRecord | None = None
     is_by_reference: bool = False
     crashed: bool = False
+    ending: list[int] = field(default_factory=list)
     changes: Sequence[ConstantChange] = ()
     asked: list[AskedElements] = field(default_factory=list)
     read: set[int] = field(default_factory=set)
@@ -116,6 +118,8 @@ class RegionResults:
             verdict, reason = "different", _told(member, *wrong)
         elif inner is not None:
             verdict, reason = "different", _told_inside(inner)
+        elif broken := next((record.broken for record in records if record.broken), ""):
+            verdict, reason = "not-run", f"splitgraph failed on drawn values, which is a fault of splitgraph: {broken}"
         elif any(record.dropped for record in records):
             count = sum(record.dropped for record in records)
             verdict, reason = "not-run", f"it differs on {count} more sets of values than could be judged"

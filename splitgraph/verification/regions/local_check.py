@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -160,8 +160,9 @@ class RegionRun:
     cases: on how many values it was compared, without those that are all empty, or make all outputs empty.
     max_abs_diff: the largest difference; None before the first comparison. suspects: where it differs (see `as_event`).
     dropped: where it also differs, for which there was no room; kept_bytes: what the suspects take. unchecked: why it
-    could not be compared, "" if it was. is_open: the time was over before all values were drawn. seen: the positions of
-    outputs that hold conditions, with what these were.
+    could not be compared, "" if it was. broken: the error of splitgraph that ended the drawing, "" without one.
+    is_open: not all values were drawn, because the time was over, or the engine ended on too many of them. seen: the
+    positions of outputs that hold conditions, with what these were.
     """
 
     cases: int = 0
@@ -170,6 +171,7 @@ class RegionRun:
     dropped: int = 0
     kept_bytes: int = 0
     unchecked: str = ""
+    broken: str = ""
     is_open: bool = False
     seen: set[tuple[int, bool]] = field(default_factory=set)
 
@@ -183,6 +185,7 @@ class RegionRun:
             "suspects": self.suspects,
             "dropped": self.dropped,
             "unchecked": self.unchecked,
+            "broken": self.broken,
             "open": self.is_open,
             "seen": sorted(self.seen),
         }
@@ -240,10 +243,11 @@ class Regions:
         base: Mapping[str, Value],
         seconds: float,
         run: RegionRun,
-        guards: Iterator[AbstractContextManager[None]],
+        guard: Callable[[int], AbstractContextManager[None]],
+        ending: Collection[int] = (),
     ) -> None:
         """Compare a kind of region on drawn values of the shapes and types of `base`, for at most so many seconds.
-        run: gets what happens. guards: one for each set of values, which are compared within it.
+        run: gets what happens. guard: gives what a case is compared within. ending: the cases that end the engine.
         """
         region = self.kinds[kind]
         member = next(member for member in self.members if member["kind"] == kind)
@@ -254,8 +258,10 @@ class Regions:
             if time.monotonic() - started > seconds:
                 run.is_open = True
                 break
+            if case in ending:
+                continue
             files = self._folder / f"drawn_{kind}_{case}"
-            with next(guards):
+            with guard(case):
                 try:
                     before = region.run(0, drawn.values)
                 except Exception:  # drawn values may be invalid; engines raise errors of their own types

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,9 @@ import numpy as np
 import onnx
 import pytest
 
-from splitgraph.verification.regions.draw import draw
+import splitgraph
+from splitgraph.verification.regions import local_check
+from splitgraph.verification.regions.draw import Drawn, draw
 from splitgraph.verification.values import Value
 
 from ..small_models import parsed
@@ -122,12 +124,6 @@ KEPT: dict[str, tuple[onnx.ModelProto, dict[str, Any], tuple[str, ...], set[str]
         (),
         {"k"},
     ),
-    "a divisor of integers": (
-        parsed("int32[N] x, int32[N] v => int32[N] y", "y = Div(x, v)"),
-        {"x": np.ones(4, np.int32), "v": np.ones(4, np.int32)},
-        (),
-        {"v"},
-    ),
     "positions to write to": (
         parsed("float[4] x, int64[N, 1] i, float[N] u => float[4] y", "y = ScatterND(x, i, u)"),
         {"x": np.ones(4, F), "i": I64([[1], [2]]), "u": F([1, 2])},
@@ -155,6 +151,16 @@ def test_inputs_that_do_not_change(name: str) -> None:
         if not np.array_equal(values[key], value)
     }
     assert changed == base.keys() - kept
+
+
+@pytest.mark.parametrize("operator", ["Div", "Mod"])
+def test_integers_are_divided_by_all_numbers_but_0(operator: str) -> None:
+    model = parsed("int32[N] x, int32[N] v => int32[N] y", f"y = {operator}(x, v)")
+    made = drawn(model, {"x": np.ones(4, np.int32), "v": np.full(4, 5, np.int32)})
+    assert {number for kind in made for number in numbers(made, kind, "v")} >= {1, -1, 2, 7, -7, 2**31 - 1, -(2**31)}
+    assert not any(0 in numbers(made, kind, "v") for kind in made)
+    # The least number divided by -1 has no quotient.
+    assert not any(-1 in numbers(made, kind, "v") for kind in made if -(2**31) in numbers(made, kind, "x"))
 
 
 def test_numbers_of_both_models_are_tried() -> None:
@@ -301,3 +307,19 @@ def test_other_numbers_are_drawn_of_any_size(name: str) -> None:
     made = parsed(BOX, WITH_BOXES[body][1] if body in WITH_BOXES else body, opset=16, c=READING_BOXES["b"])
     found = drawn(made, READING_BOXES)
     assert max(numbers(found, "ends", value)) > 1e8
+
+
+@pytest.mark.usefixtures("in_process")
+def test_a_fault_of_splitgraph_is_no_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is left undrawn after an error could have shown a difference."""
+
+    def broken(*arguments: object) -> Iterator[Drawn]:
+        raise KeyError("of ours")
+
+    monkeypatch.setattr(local_check, "draw", broken)
+    line = "float[N] x => float[N] y"
+    found = splitgraph.verify(parsed(line, "y = Relu(x)"), parsed(line, "y = Max(x, c)", c=F(0)))
+    assert found.verdict == "not-run"
+    assert [region.reason for region in found.regions] == [
+        "splitgraph failed on drawn values, which is a fault of splitgraph: KeyError: 'of ours'"
+    ]
