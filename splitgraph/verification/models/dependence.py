@@ -41,7 +41,8 @@ _READING_AT = (
     *("Gather", "Scatter", "Feature", "OneHot", "Loss", "Embed", "Attention", "Sequence", "Shift", "RoiAlign"),
     *("RoiPool", "Lengths", "LSTM", "GRU", "RNN", "CumSum", "Trilu", "Unpool"),
 )
-_DIVISIONS = frozenset({"Div", "Mod", "Divide", "FloorMod"})
+# Of Div, Mod, Divide and FloorMod, too.
+_PARTS = (*_READING_AT, "Div", "Mod")
 _WELL_KNOWN = ("", "ai.onnx", "ai.onnx.ml", "org.openvinotoolkit")
 # A loop of more iterations is not run on drawn values of any kind.
 _MANY_ITERATIONS = 1000
@@ -114,16 +115,29 @@ def index_inputs(model: onnx.ModelProto) -> set[str]:
     """Return the integer inputs of a model that positions may be computed from, or divisors of integers; conditions and
     numbers of iterations; sizes and lengths in a body; and what a function reads. Engines need not check those.
     """
+    return _traced(model, _PARTS)
+
+
+def divisor_inputs(model: onnx.ModelProto) -> set[str]:
+    """Return those of `index_inputs` that only divisors are computed from. They take any number by which no 0 is
+    divided.
+    """
+    return index_inputs(model) - _traced(model, _READING_AT)
+
+
+def _traced(model: onnx.ModelProto, parts: Sequence[str]) -> set[str]:
     whole = {value.name for value in model.graph.input if value.type.tensor_type.elem_type not in _FRACTIONS}
     names: set[str] = set()
-    _trace_positions(model.graph.node, {name: {name} for name in whole}, names, is_body=False)
+    _trace_positions(model.graph.node, {name: {name} for name in whole}, names, parts, is_body=False)
     return names
 
 
 def _trace_positions(
-    nodes: Iterable[onnx.NodeProto], roots: dict[str, set[str]], names: set[str], *, is_body: bool
+    nodes: Iterable[onnx.NodeProto], roots: dict[str, set[str]], names: set[str], parts: Sequence[str], *, is_body: bool
 ) -> None:
-    """Add the inputs that positions are computed from. roots: the inputs that each value is computed from."""
+    """Add the inputs that positions are computed from. roots: the inputs that each value is computed from. parts: of
+    the names of the operators that read positions.
+    """
     for node in nodes:
         if node.op_type in _POSITIONS_OF:
             continue
@@ -133,18 +147,18 @@ def _trace_positions(
         if node.op_type in _SHAPE_ONLY:
             continue
         is_open = node.domain not in _WELL_KNOWN
-        if is_open or node.op_type in _DIVISIONS or any(part in node.op_type for part in _READING_AT):
+        if is_open or any(part in node.op_type for part in parts):
             names.update(*(read if is_open else read[1:]))
         if node.op_type in ("If", "Loop"):
             names.update(*read[:2])
         for body, _ in _bodies(node, 2):
-            read.append(_traced_body(node, body, roots, names))
+            read.append(_traced_body(node, body, roots, names, parts))
         for name in node.output:
             roots.setdefault(name, set()).update(*read)
 
 
 def _traced_body(
-    node: onnx.NodeProto, body: onnx.GraphProto, roots: Mapping[str, set[str]], names: set[str]
+    node: onnx.NodeProto, body: onnx.GraphProto, roots: Mapping[str, set[str]], names: set[str], parts: Sequence[str]
 ) -> set[str]:
     """Trace a body, and return the inputs that its outputs are computed from."""
     inner = {name: set(own) for name, own in roots.items()}
@@ -156,7 +170,7 @@ def _traced_body(
     states = list(zip(body.input, body.output, strict=False)) if node.op_type == "Scan" else states
     grows = True
     while grows:
-        _trace_positions(body.node, inner, names, is_body=True)
+        _trace_positions(body.node, inner, names, parts, is_body=True)
         # What one iteration computes, the next one reads.
         grows = False
         for state, result in states:

@@ -28,8 +28,10 @@ _FORMS: Mapping[str, int] = {
     **dict.fromkeys(("value_int", "value_ints"), onnx.TensorProto.INT64),
     **dict.fromkeys(("value_string", "value_strings"), onnx.TensorProto.STRING),
 }
-# Texts that data is compared with, or that are a result.
-_TEXTS = frozenset({"pattern", "delimiter", "stopwords", "default_string"})
+_N_GRAMS = "TfIdfVectorizer"
+# Texts and numbers that data is compared with, or that are a result.
+_READ = frozenset({"pattern", "delimiter", "stopwords", "default_string", "default_int64", "replaced_value_int64"})
+_READ |= {"imputed_value_int64", "max_skip_count"}
 _NUMBERS = (_Kind.FLOAT, _Kind.FLOATS, _Kind.INT, _Kind.INTS)
 _COMPARED = (_Kind.FLOATS, _Kind.INTS, _Kind.STRINGS, _Kind.FLOAT)
 # Attributes that name an element type.
@@ -106,7 +108,9 @@ def _attributes(
             yield HeldConstant(node.output[0], held, readers[node.output[0]])
         elif attribute.type == _Kind.TENSOR:
             yield HeldConstant(attribute.name, attribute.t, [(node.op_type, ATTRIBUTE)])
-        elif attribute.name in _TEXTS or (node.domain == _ML and attribute.type in _COMPARED):
+        elif attribute.name in _READ or (
+            (node.domain == _ML or node.op_type == _N_GRAMS) and attribute.type in _COMPARED
+        ):
             yield HeldConstant(attribute.name, attribute, [(node.op_type, ATTRIBUTE)])
         elif has_all_attributes and attribute.type in _NUMBERS and attribute.name not in _TYPES:
             yield HeldConstant(attribute.name, attribute, [(node.op_type, ATTRIBUTE)], is_setting=True)

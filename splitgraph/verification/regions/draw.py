@@ -18,8 +18,8 @@ and without them (see `magnitudes`).
 Shapes are those of the values that reach the region; only where nothing but empty ones does, dimensions of size 0 grow
 (see `local_check`). A region with a loop that may not end on other values is drawn up to steps alone. Values that no
 element of the model's inputs reaches (sizes, constants) do not change: what is known of them, the second model may
-rely on. Nor do lengths, positions and divisors. Boxes stay as large as they are: what an engine does for one may take
-time in proportion to its area.
+rely on. Nor do lengths and positions. What divisors of integers are computed from takes any number but 0. Boxes stay as
+large as they are: what an engine does for one may take time in proportion to its area.
 """
 
 from __future__ import annotations
@@ -33,7 +33,13 @@ import numpy as np
 import onnx
 
 from splitgraph.options import ATOL_WRITTEN_OUT
-from splitgraph.verification.models.dependence import extent_inputs, index_inputs, may_not_end, shape_inputs
+from splitgraph.verification.models.dependence import (
+    divisor_inputs,
+    extent_inputs,
+    index_inputs,
+    may_not_end,
+    shape_inputs,
+)
 from splitgraph.verification.models.model_files import elements_of, is_default_domain, scoped_nodes
 from splitgraph.verification.regions.between import draw_between
 from splitgraph.verification.regions.constants import dense_tensor
@@ -70,6 +76,8 @@ _COUNTS = (0, 1, 2, 8, 20)
 _MOST_COUNT, _MOST_LIMITS = 1000, 4
 # Numbers of a narrower type are drawn like those of float32.
 _MOST_BITS = 16
+# Divides in place of 0.
+_DIVISOR = 3
 _WORDS = ("alpha", "b", "", "gamma delta", "naïve", "42", "A", "x-y", "two  spaces", "Ω", "end.", " lead", "ZED")
 # A longer text is no delimiter. So many words are split.
 _LONGEST_DELIMITER, _PARTS = 4, (3, 10, 100)
@@ -106,11 +114,13 @@ def draw(
     ranges: the least and the largest number of inputs that cannot be any.
     """
     boxes = set[str]().union(*(extent_inputs(model) for model, _ in models))
+    divisors = set[str]().union(*(divisor_inputs(model) for model, _ in models))
     for kind, every in _drawn(models, base, fixed, seed):
         drawn = {name: value for name, value in every.items() if value is not base[name]}
         for values in (drawn, *(apart(drawn) if kind == "steps" else ())):
             kept = {name: _within(base[name], values[name]) for name in boxes & values.keys()}
             kept |= {name: _clipped(values[name], *ranges[name]) for name in ranges.keys() & values.keys()}
+            kept |= {name: _dividing(values[name], kind) for name in divisors & values.keys()}
             yield Drawn(kind, dict(every) | values | kept)
 
 
@@ -118,6 +128,14 @@ def _clipped(value: Value, least: float, most: float) -> Value:
     if not isinstance(value, np.ndarray) or value.dtype.kind != "f":
         return value
     return np.clip(value, value.dtype.type(least), value.dtype.type(most))
+
+
+def _dividing(value: Value, kind: Kind) -> Value:
+    """Return numbers by which integers can be divided. A division of the least one by -1 ends some engines, too."""
+    if not isinstance(value, np.ndarray):
+        return value
+    ends = (0,) if kind in PLAIN or value.dtype.kind == "u" else (0, -1)
+    return np.where(np.isin(value, ends), np.asarray(_DIVISOR, value.dtype), value)
 
 
 def may_overflow(kind: str, atol: float, *, regroups: bool) -> bool:
@@ -162,7 +180,7 @@ def _drawn(models: Models, base: Mapping[str, Value], fixed: Collection[str], se
     numbers = _constants(models)
     counts = {name: int(value.flat[0]) for name, value in base.items() if _is_count(value)}
     is_open = any(may_not_end(model, counts) for model in both)
-    kept = set(fixed).union(*(shape_inputs(model) | index_inputs(model) for model in both))
+    kept = set(fixed).union(*(shape_inputs(model) | index_inputs(model) - divisor_inputs(model) for model in both))
     if not is_open:
         # Conditions of branches.
         kept -= {name for name, value in base.items() if _is_flags(value) and name not in fixed}
@@ -202,6 +220,8 @@ def _drawn(models: Models, base: Mapping[str, Value], fixed: Collection[str], se
             yield Drawn("ends", dict(base) | largest | values)
     for values in draw_limits(models, base, free, rng):
         yield Drawn("steps", dict(base) | values)
+    for values in (*_n_grams(both, free), *_repeated(both, free)):
+        yield Drawn("rows", dict(base) | values)
     for values in draw_between(free, numbers, rng) if not is_open else ():
         yield Drawn("steps", dict(base) | values)
     for values in at_inner_limits(models, base, free, numbers) if not is_open else ():
@@ -333,6 +353,34 @@ def _counts(
         if isinstance(count, np.ndarray):
             beyond = (limit + 2 for limit in limits[:_MOST_LIMITS])
             yield from ({node.input[0]: np.full_like(count, number)} for number in (*_COUNTS, *beyond))
+
+
+def _n_grams(models: Iterable[onnx.ModelProto], free: Mapping[str, Array]) -> Iterator[dict[str, Value]]:
+    """Yield the n-grams that a model counts, with as many other items between their items as it skips, and one more."""
+    for node in (node for model in models for node, _ in scoped_nodes(model) if node.op_type == "TfIdfVectorizer"):
+        held = {attribute.name: onnx.helper.get_attribute_value(attribute) for attribute in node.attribute}
+        texts = [text.decode("utf-8", "replace") for text in held.get("pool_strings", ())]
+        pool = np.array(texts, dtype=object) if texts else np.array(held.get("pool_int64s", ()))
+        value = free.get(node.input[0])
+        if value is None or not pool.size or not value.size:
+            continue
+        other = "" if texts else pool.max() + 1
+        for skipped in range(held["max_skip_count"] + 2):
+            spaced = np.full((pool.size, skipped + 1), other, pool.dtype)
+            spaced[:, 0] = pool
+            # Twice, because some modes do not count.
+            flat = np.tile(spaced.ravel(), 2).astype(value.dtype)
+            # The counts do not tell how many items there were.
+            for start in range(0, flat.size, _LARGE)[:_MOST_CASES]:
+                some = flat[start : start + _LARGE]
+                yield {node.input[0]: np.broadcast_to(some, (*value.shape[:-1], some.size)).copy()}
+
+
+def _repeated(models: Iterable[onnx.ModelProto], free: Mapping[str, Array]) -> Iterator[dict[str, Value]]:
+    """Yield equal elements, more than there were, for what a Unique counts."""
+    for name in {name for model in models for name in _inputs_of(model, "Unique", 0)} & free.keys():
+        if free[name].ndim == 1:
+            yield from ({name: np.repeat(free[name][:1], count)} for count in (8, 128))
 
 
 def _texts(models: Iterable[onnx.ModelProto]) -> list[str]:

@@ -40,6 +40,8 @@ _NO_LENGTH = 2**31 - 1
 _LEAST_ALIKE = 8
 # A smaller number of an attribute, or of a constant of one model, is a flag, a mode or an axis; or any run reaches it.
 _LEAST_LENGTH = 8
+# Positions and counts pass a number at so many times the length; of larger numbers, such a run takes long.
+_SEVERAL, _MOST_SEVERAL = 4, 2**12
 # What one model computes of constants, and the other one holds, may be rounded so many times as much as other results.
 _ROUNDINGS = 10
 # A constant of one model with more elements is not copied.
@@ -81,7 +83,9 @@ class ConstantChange(NamedTuple):
         return [int(index) for index in np.unravel_index(int(self.places[side][0]), self.arrays[side].shape)]
 
     def lengths(self) -> Iterator[int]:
-        """Yield lengths at which a run may read the elements: up to the last one, all of a table, and the numbers."""
+        """Yield lengths at which a run may read the elements: up to the last one, all of a table, and the numbers. A
+        position or a count is below a length, and passes a number only if the length is several times as large.
+        """
         if self.only is not None:
             # Where the table of the second model ends, the first one may go on.
             yield from (length + 1 for length in self.arrays[self.side].shape)
@@ -92,7 +96,9 @@ class ConstantChange(NamedTuple):
         for places, array in zip(self.places, self.arrays, strict=True):
             if array.dtype.kind in "iuf":
                 numbers = array.reshape(-1)[places[:_GROUPS]].tolist()
-                yield from (int(number) + more for number in numbers if abs(number) < _NO_LENGTH for more in (2, 1, 0))
+                lengths = [int(number) for number in numbers if abs(number) < _NO_LENGTH]
+                yield from (length + more for length in lengths for more in (2, 1, 0))
+                yield from (_SEVERAL * length for length in lengths if length <= _MOST_SEVERAL)
 
 
 class ReadingQuestion(NamedTuple):

@@ -6,7 +6,13 @@ import numpy as np
 import onnx
 import pytest
 
-from splitgraph.verification.models.dependence import index_inputs, outputs_of_inputs, shape_inputs, values_of_elements
+from splitgraph.verification.models.dependence import (
+    divisor_inputs,
+    index_inputs,
+    outputs_of_inputs,
+    shape_inputs,
+    values_of_elements,
+)
 
 from ..small_models import parsed
 
@@ -101,3 +107,28 @@ MEANINGS: dict[str, tuple[onnx.ModelProto, set[str], set[str]]] = {
 def test_inputs_with_a_meaning(name: str) -> None:
     model, positions, lengths = MEANINGS[name]
     assert (index_inputs(model), shape_inputs(model)) == (positions, lengths)
+
+
+TWO = "int64[N] a, int64[N] b => int64[N] y"
+DIVISORS = {
+    "a divisor": (parsed(TWO, "y = Div(a, b)"), {"b"}),
+    "of a remainder": (parsed(TWO, "y = Mod(a, b)"), {"b"}),
+    "fractions": (parsed("float[N] a, float[N] b => float[N] y", "y = Div(a, b)"), set()),
+    "of several": (parsed(TWO, "c = Div(b, a) y = Mod(c, b)"), {"a", "b"}),
+    "from which the divisor is computed": (parsed(TWO, "c = Neg(b) y = Div(a, c)"), {"b"}),
+    "in a branch": (
+        parsed(
+            "bool c, int64[N] a, int64[N] b => int64[N] y",
+            "y = If(c) <then_branch = g () => (t) { t = Div(a, b) }, else_branch = h () => (e) { e = Identity(b) }>",
+        ),
+        {"b"},
+    ),
+    "a position, too": (parsed(TWO, "c = Div(a, b) y = Gather(a, b)"), set()),
+    "a position is computed from the quotient": (parsed(TWO, "c = Div(a, b) y = Gather(a, c)"), set()),
+}
+
+
+@pytest.mark.parametrize("name", DIVISORS)
+def test_inputs_that_divide(name: str) -> None:
+    model, divisors = DIVISORS[name]
+    assert divisor_inputs(model) == divisors

@@ -14,6 +14,74 @@ F, F16, F64, I32, I64 = np.float32, np.float16, np.float64, np.int32, np.int64
 LINE, TRUTH = "float[N] x => float[N] y", "float[N] x => bool[N] y"
 WIDE = "a = Cast<to = 6>(x) b = Cast<to = 6>(w) "
 
+N_GRAMS = "min_gram_length = 1, max_gram_length = 2, ngram_counts = [0, 2], ngram_indexes = [0, 1, 2]"
+N_GRAMS += ", pool_int64s = [20, 400, 200, 300]"
+WORD_PAIRS = "min_gram_length = 2, max_gram_length = 2, ngram_counts = [0, 0], ngram_indexes = [0]"
+WORD_PAIRS += ', pool_strings = ["emu", "yak"]'
+
+
+def counted(grams: str, mode: str = "TF", skip: int = 0, more: str = "") -> str:
+    return f'y = TfIdfVectorizer<mode = "{mode}", max_skip_count = {skip}, {grams}{more}>(x)'
+
+
+GRAMS = {
+    "a weight of one item": Pair(
+        "int64[N] x => float[3] y",
+        counted(N_GRAMS, "TFIDF", more=", weights = [1.0, 2.0, 1.0]"),
+        counted(N_GRAMS, "TFIDF", more=", weights = [1.0, 3.0, 1.0]"),
+        {"x": [400]},
+    ),
+    "the second item of a pair": Pair(
+        "int64[N] x => float[3] y", counted(N_GRAMS), counted(N_GRAMS.replace("300", "301")), {"x": [200, 300]}
+    ),
+    "an item between those of a pair": Pair(
+        "int64[N] x => float[3] y", counted(N_GRAMS), counted(N_GRAMS, skip=1), {"x": [200, 7, 300]}
+    ),
+    "three words between those of a pair": Pair(
+        "string[N] x => float[1] y",
+        counted(WORD_PAIRS, skip=2),
+        counted(WORD_PAIRS, skip=3),
+        {"x": ["emu", *"abc", "yak"]},
+    ),
+    "pairs that are counted": Pair(
+        "string[N] x => float[1] y",
+        counted(WORD_PAIRS),
+        counted(WORD_PAIRS, "IDF"),
+        {"x": ["emu", "yak", "emu", "yak"]},
+    ),
+}
+
+COUNTS = {
+    "counts of equal elements": Pair(
+        "int64[N] x => int64[M] y, int64[M] n",
+        "y, i, j, n = Unique(x)",
+        "y, i, j, c = Unique(x) n = Min(c, most)",
+        {"x": [5, 5, 5, 5]},
+        {"most": I64(3)},
+    ),
+    "a count of truths": Pair(
+        "bool[N] x => int64 y",
+        "i = Cast<to = 7>(x) y = ReduceSum<keepdims = 0>(i)",
+        "i = Cast<to = 7>(x) s = ReduceSum<keepdims = 0>(i) y = Min(s, most)",
+        {"x": [True] * 40},
+        {"most": I64(30)},
+    ),
+    "a position": Pair(
+        "float[N] x => int64 y",
+        "y = ArgMax<keepdims = 0>(x)",
+        "i = ArgMax<keepdims = 0>(x) y = Min(i, most)",
+        {"x": [*range(40)]},
+        {"most": I64(30)},
+    ),
+    "a position of TopK": Pair(
+        "float[N] x => float[1] w, int64[1] y",
+        "w, y = TopK(x, k)",
+        "w, i = TopK(x, k) y = Min(i, most)",
+        {"x": [*range(40)]},
+        {"k": I64([1]), "most": I64(30)},
+    ),
+}
+
 INTEGERS = {
     "int8 difference wraps": Pair(
         "int8[N] x, int8[N] w => int8[N] y",
@@ -71,6 +139,30 @@ INTEGERS = {
     ),
     "Mod and fmod": Pair(
         "int64[N] x => int64[N] y", "y = Mod(x, c)", "y = Mod<fmod = 1>(x, c)", {"x": [-3]}, {"c": I64(7)}
+    ),
+    "Mod and fmod of two inputs": Pair(
+        "int64[N] x, int64[N] w => int64[N] y", "y = Mod(x, w)", "y = Mod<fmod = 1>(x, w)", {"x": [-3], "w": [7]}
+    ),
+    "the remainder of a quotient that rounds to 0": Pair(
+        "int32[N] x, int32[N] w => int32[N] y",
+        "y = Mod(x, w)",
+        "q = Div(x, w) m = Mul(q, w) y = Sub(x, m)",
+        {"x": [3], "w": [-7]},
+    ),
+    "a quotient by large numbers": Pair(
+        "uint32[N] x, uint32[N] w => uint32[N] y",
+        "y = Div(x, w)",
+        "c = Min(w, most) y = Div(x, c)",
+        {"x": [2**31], "w": [2**20]},
+        {"most": np.uint32(2**19)},
+    ),
+    # 0 ends the process of onnxruntime.
+    "a quotient of which 0 ends the engine": Pair(
+        "float[N] x, int32[N] w => int32[N] y",
+        "i = Cast<to = 6>(x) y = Div(w, i)",
+        "i = Cast<to = 6>(x) a = Abs(i) s = Sign(i) q = Div(w, a) c = Max(q, low) y = Mul(c, s)",
+        {"x": [2.0], "w": [-500]},
+        {"low": I32(-100)},
     ),
     "Div rounds to 0": Pair(
         "int32[N] x => int32[N] y",
@@ -321,7 +413,7 @@ TIES = {
     ),
 }
 
-TABLE = INTEGERS | SPECIAL_FLOATS | TIES
+TABLE = GRAMS | COUNTS | INTEGERS | SPECIAL_FLOATS | TIES
 # No numbers beyond 1e18 are drawn, because right rewrites overflow there.
 ONLY_AT_THE_WITNESS = {
     "float32 squared": Pair(LINE, "y = Abs(x)", "s = Mul(x, x) y = Sqrt(s)", {"x": [1e20]}),

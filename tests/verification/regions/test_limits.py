@@ -171,6 +171,12 @@ DIFFERENT = {
         "y = ai.onnx.ml.LabelEncoder<keys_int64s = [5, 601, 70], values_floats = [1.0, 2.0, 3.0]>(x)",
         {"x": [600]},
     ),
+    "a number that is replaced": Pair(
+        "int64[N] x => int64[N] y",
+        "y = ai.onnx.ml.Imputer<replaced_value_int64 = -999, imputed_value_int64s = [1]>(x)",
+        "y = ai.onnx.ml.Imputer<replaced_value_int64 = -999, imputed_value_int64s = [2]>(x)",
+        {"x": [-999]},
+    ),
     "a threshold of ai.onnx.ml": Pair(
         LINE,
         "y = ai.onnx.ml.Binarizer<threshold = 0.3>(x)",
