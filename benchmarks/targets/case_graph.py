@@ -163,10 +163,12 @@ class CaseGraph:
             self.outputs.append(self.add("Mul", [plain, other]))
 
     def use_number(self, name: str, dtype: str) -> None:
-        """A number that follows from sizes is what data is divided by, as in means."""
+        """A number that follows from sizes is what data is multiplied with. What data is divided by is a factor of Div:
+        MNN divides by 1 there.
+        """
         plain = name if dtype == "float32" else self.add("Cast", [name], to=TensorProto.FLOAT)
         one = self.add("Add", [plain, self.constant(np.array(1, np.float32))])
-        self.outputs.append(self.add("Div", [self.data((2, 3)), one]))
+        self.outputs.append(self.add("Mul", [self.data((2, 3)), one]))
 
     def use_sizes(self, name: str, rank: int = 1) -> None:
         """A list of sizes becomes the shape of data; a number becomes a list before that."""

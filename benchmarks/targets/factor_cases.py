@@ -163,7 +163,9 @@ def _control(graph: CaseGraph, expected: Mapping[str, Array]) -> tuple[ModelProt
     is_constant = constants.issuperset(graph.subject.input)
     for name in _results(graph):
         array = graph.values[name]
-        if not is_constant and (array.dtype.kind == "f" or array.ndim > 1 or array.dtype == bool):
+        if isinstance(array, list):
+            nodes.insert(0, _put_together(made, name, array, feeds))
+        elif not is_constant and (array.dtype.kind == "f" or array.ndim > 1 or array.dtype == bool):
             feeds[name] = array
             kind = helper.np_dtype_to_tensor_dtype(array.dtype)
             made.graph.input.append(helper.make_tensor_value_info(name, kind, array.shape))
@@ -188,6 +190,16 @@ def _control(graph: CaseGraph, expected: Mapping[str, Array]) -> tuple[ModelProt
     return _declared(made), {value.name: feeds[value.name] for value in made.graph.input}, values
 
 
+def _put_together(made: ModelProto, name: str, parts: Sequence[Array], feeds: dict[str, Array]) -> onnx.NodeProto:
+    """The sequence of these tensors, each an input of the model."""
+    names = [f"{name}_{number}" for number in range(len(parts))]
+    for each, part in zip(names, parts, strict=True):
+        feeds[each] = part
+        kind = helper.np_dtype_to_tensor_dtype(part.dtype)
+        made.graph.input.append(helper.make_tensor_value_info(each, kind, part.shape))
+    return helper.make_node("SequenceConstruct", names, [name], name=f"n_{name}")
+
+
 def _needed(nodes: Sequence[onnx.NodeProto], outputs: Mapping[str, Array]) -> list[onnx.NodeProto]:
     """The nodes that the outputs depend on."""
     wanted, kept = set(outputs), []
@@ -210,8 +222,10 @@ def _value(graph: CaseGraph, name: str) -> Array | None:
 
 def computed(
     model: ModelProto, feeds: Mapping[str, Array], wanted: Sequence[str], *, asks_reference: bool = True
-) -> list[Array] | None:
-    """What engines compute of these values; None where they contradict each other or none runs the model."""
+) -> list[Any] | None:
+    """What engines compute of these values, a list for a sequence; None where they contradict each other or none runs
+    the model.
+    """
     import onnxruntime
     from onnx.reference import ReferenceEvaluator
 
@@ -235,7 +249,7 @@ def computed(
                 found.append(ReferenceEvaluator(made).run(list(wanted), dict(feeds)))
     if not found or not all(_agree(found[0], each) for each in found):
         return None
-    return [np.asarray(each) for each in found[0]]
+    return [each if isinstance(each, list) else np.asarray(each) for each in found[0]]
 
 
 def _agree(found: Sequence[Any], wanted: Sequence[Any]) -> bool:
@@ -243,6 +257,8 @@ def _agree(found: Sequence[Any], wanted: Sequence[Any]) -> bool:
 
 
 def _is_close(found: Any, wanted: Any) -> bool:
+    if isinstance(found, list) or isinstance(wanted, list):
+        return len(found) == len(wanted) and _agree(found, wanted)
     if np.shape(found) != np.shape(wanted):
         return False
     allowed = 3e-2 if "float16" in (str(np.asarray(found).dtype), str(np.asarray(wanted).dtype)) else 2e-3

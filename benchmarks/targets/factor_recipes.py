@@ -90,6 +90,22 @@ def _reduce(operator: str, axes_since: int) -> Callable[..., None]:
     return build
 
 
+def _reduce_sizes(g: CaseGraph, data: str = "shape", axes: Any = (0,), given: str = "init", keepdims: int = 0,
+                  use: str = "", wanted: Any = (2, 2)) -> None:  # fmt: skip
+    """How many elements there are: the product of sizes."""
+    inputs, held = axes_given(g, axes, given, 18)
+    (made,) = g.put("ReduceProd", [g.given(list(wanted), data, "int64"), *inputs], keepdims=keepdims, **held)
+    if use == "Cast":
+        g.use_number(made, "int64")
+    else:
+        g.use_sizes(made, keepdims)
+
+
+_REDUCE_SIZES = changes(
+    ways("data", "sized", "folded", "init", "computed"),
+    [{"axes": None}, {"keepdims": 1}, {"use": "Cast"}, {"use": "Cast", "data": "sized"}, {"axes": (-1,)}],
+    [{"use": "Cast", "data": "sized", "axes": None}, {"keepdims": 1, "use": "Cast", "data": "sized"}],
+)
 _REDUCE = changes(
     ({"axes": axes} for axes in ((2, 3), (1,), (0,), (3,), (-2, -1), (0, 2), (1, 2, 3), None)),
     ways("given", "node", "folded"),
@@ -175,10 +191,13 @@ _UNSQUEEZE = changes(
 )
 
 
-def _squeeze_sizes(g: CaseGraph, data: str = "shape", axes: Any = (0,), given: str = "init") -> None:
+def _squeeze_sizes(g: CaseGraph, data: str = "shape", axes: Any = (0,), given: str = "init", use: str = "") -> None:
     inputs, held = axes_given(g, axes, given, 13)
     (made,) = g.put("Squeeze", [g.given([3], data, "int64"), *inputs], **held)
-    g.use_sizes(made, 0)
+    if use == "Cast":
+        g.use_number(made, "int64")
+    else:
+        g.use_sizes(made, 0)
 
 
 def _squeeze(g: CaseGraph, shape: Any = (2, 1, 8), axes: Any = (1,), given: str = "init", T: str = "float32",
@@ -521,7 +540,13 @@ SHAPES = [
     Recipe(
         "Squeeze",
         _squeeze_sizes,
-        [*ways("data", "sized", "computed", "folded"), {"given": "node"}, {"axes": (-1,)}, {"axes": None}],
+        [
+            *ways("data", "sized", "computed", "folded"),
+            {"given": "node"},
+            {"axes": (-1,)},
+            {"axes": None},
+            {"use": "Cast"},
+        ],
         family="sizes",
     ),
     Recipe("Range", _range, [{"start": "sized"}, {"start": "shape", "end": "init"}], since=11, family="start"),
@@ -532,8 +557,12 @@ SHAPES = [
     Recipe("Hardmax", _softmax("Hardmax"), [{"axis": 1}, {"axis": 0}, {"axis": None}]),
     *(
         Recipe(name, _reduce(name, 13 if name == "ReduceSum" else 18), _REDUCE)
-        for name in ("ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL2")
+        for name in (
+            *("ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL2"),
+            *("ReduceL1", "ReduceLogSumExp", "ReduceSumSquare"),
+        )
     ),
+    Recipe("ReduceProd", _reduce_sizes, _REDUCE_SIZES, family="sizes"),
     Recipe("ArgMax", _arg("ArgMax"), _ARG),
     Recipe("ArgMin", _arg("ArgMin"), _ARG[:4]),
     Recipe("Shape", _shape, _SHAPE, until=14),
@@ -562,7 +591,7 @@ SHAPES = [
         [*ways("data", "sized", "computed", "folded"), {"given": "node"}, {"to": (1,)}],
         family="sizes",
     ),
-    Recipe("Flatten", _flatten, [{"axis": 0}, {"axis": 2}, {"axis": -1}, {"axis": None}, *RANKS[1:3], *OPEN, *FLOATS]),
+    Recipe("Flatten", _flatten, [{"axis": 0}, {"axis": 2}, {"axis": -1}, {"axis": None}, *RANKS[1:], *OPEN, *FLOATS]),
     Recipe("Expand", _expand, _EXPAND, since=8),
     Recipe("Expand", _expand_sizes, _EXPAND_SIZES, since=8, family="sizes"),
     Recipe("Tile", _tile, _TILE),

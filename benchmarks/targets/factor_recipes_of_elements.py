@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from case_graph import CaseGraph
 from factor_recipes import FLOATS, OPEN, RANKS, Recipe, changes, ways
-from onnx import helper
+from onnx import TensorProto, helper
 
 # Elementwise ----------------------------------------------------------------------------------------------------------
 
@@ -93,8 +93,7 @@ _NUMBERS = [*FLOATS, {"T": "int64"}, {"T": "int32"}, {"T": "int64", "shape": (),
 _FEW = [
     {"other": (8,), "B": "init"},
     {"other": (), "B": "init"},
-    {"shape": (2, 3, 4, 6)},
-    {"shape": (4, 6)},
+    *RANKS[1:],
     {"open": (0,)},
 ]
 
@@ -122,6 +121,19 @@ _OF_SIZES = changes(
     [{"A": "folded"}, {"A": "sized", "B": "sized"}, {"listed": True, "A": "sized"}, {"listed": True, "B": "node"}],
     [{"A": "init", "B": "sized"}, {"use": "Cast"}, {"A": "init", "B": "init"}],
 )
+
+
+def _by_a_size(operator: str) -> Callable[..., None]:
+    """Data and a number of floating point that follows from a size, as in means and in scales of attention."""
+
+    def build(g: CaseGraph, B: str = "shape", rank: int = 0, turned: bool = False) -> None:
+        both = [g.data((2, 3)), g.add("Cast", [g.given([4] if rank else 4, B, "int64")], to=TensorProto.FLOAT)]
+        g.use(g.put(operator, both[::-1] if turned else both))
+
+    return build
+
+
+_BY_A_SIZE = [{"rank": 1}, {"B": "sized"}, {"turned": True}, {"turned": True, "B": "sized"}]
 
 
 def _where_sizes(g: CaseGraph, C: str = "shape", X: str = "init", Y: str = "shape") -> None:
@@ -213,9 +225,13 @@ _CAST = changes(
 )
 
 
-def _cast_like(g: CaseGraph, shape: Any = (2, 3, 8), T: str = "int32", given: str = "init", open: Any = ()) -> None:
-    like = g.data((1,)) if given == "data" else g.given(np.ones((1,), np.float32), given)
-    g.use(g.put("CastLike", [g.data(shape, T, open=open), like]))
+def _cast_like(g: CaseGraph, shape: Any = (2, 3, 8), T: str = "int32", given: str = "init", to: str = "float32",
+               open: Any = ()) -> None:  # fmt: skip
+    like = g.data((1,), to) if given == "data" else g.given(np.ones((1,), to), given)
+    g.use(g.put("CastLike", [g.data(shape, T, open=open), like]), to)
+
+
+_CAST_LIKE = [{"T": "bool"}, *({"T": "float32", "to": to} for to in ("int64", "int32", "bool", "float16"))]
 
 
 def _cast_number_like(g: CaseGraph, given: str = "init", like: str = "data", open: Any = ()) -> None:
@@ -317,17 +333,23 @@ ELEMENTS = [
         family="number",
     ),
     *(Recipe(name, binary(name), _MORE, since=8, family="more") for name in ("Max", "Min", "Sum", "Mean")),
-    Recipe("CastLike", _cast_like, [*ways("given", "node", "data"), *RANKS[1:3], *OPEN, {"T": "int64"}], since=15),
+    Recipe(
+        "CastLike",
+        _cast_like,
+        [*ways("given", "node", "data"), *RANKS[1:3], *OPEN, {"T": "int64"}, *_CAST_LIKE],
+        since=15,
+    ),
     Recipe("Mod", binary("Mod", "int64"), [*_FEW, {"T": "int32"}], since=10, family="data"),
     *(
         Recipe(name, _unary(name), _UNARY if name in _FULL else [*_UNARY[:5], {"open": (0,)}, {"T": "float16"}])
         for name in _FLOAT_UNARY
     ),
-    *(Recipe(name, _unary(name), [*_UNARY[1:3], {"open": (0,)}], since=since) for name, since in _NEWER_UNARY.items()),
+    *(Recipe(name, _unary(name), [*RANKS, {"open": (0,)}], since=since) for name, since in _NEWER_UNARY.items()),
     Recipe("LeakyRelu", _unary("LeakyRelu"), [{"alpha": 0.2}], family="alpha"),
     Recipe("Gelu", _unary("Gelu"), [{"approximate": "tanh"}], since=20, family="tanh"),
     *(Recipe(name, binary(name), [*_BINARY, *_NUMBERS]) for name in ("Add", "Mul", "Sub", "Div")),
     *(Recipe(name, _sizes(name), _OF_SIZES, family="sizes") for name in ("Add", "Mul", "Sub", "Div")),
+    *(Recipe(name, _by_a_size(name), _BY_A_SIZE, family="scale") for name in ("Add", "Mul", "Sub", "Div", "Pow")),
     *(
         Recipe(name, binary(name), [*_FEW, *FLOATS[:1], {"other": (3, 1)}, {"other": ()}], since=8)
         for name in ("Pow", "Max", "Min")
@@ -338,7 +360,7 @@ ELEMENTS = [
         [
             {"given": "node"},
             {"given": "folded"},
-            {"shape": (2, 3, 4, 6)},
+            *RANKS,
             {"shape": ()},
             {"kind": "int64"},
             {"open": (0,)},

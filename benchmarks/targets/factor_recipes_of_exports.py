@@ -12,6 +12,7 @@ import numpy as np
 from case_graph import CaseGraph
 from factor_recipes import FLOATS, INT_MAX, OPEN, RANKS, Recipe, changes, ways
 from factor_recipes_of_elements import binary
+from factor_recipes_of_layers import read_states
 from onnx import helper, numpy_helper
 
 # Sizes of the data itself ---------------------------------------------------------------------------------------------
@@ -333,7 +334,10 @@ def _recurrent(operator: str, gates: int) -> Callable[..., None]:
             names.append(names[-1] if same else _state(g, data, state, both))
         held = {"linear_before_reset": 1} if operator == "GRU" else {}
         outputs = used or ("111" if operator == "LSTM" else "11")
-        g.use(g.put(operator, names, outputs, hidden_size=4, direction=direction, **held))
+        made = g.put(operator, names, outputs, hidden_size=4, direction=direction, **held)
+        if outputs[0] == "1":
+            made[0] = read_states(g, made[0], both)
+        g.use(made)
 
     return build
 
@@ -428,13 +432,22 @@ _EQUATIONS = (
     ("ibh,hnd->ibnd", (3, 2, 4), (4, 2, 5)), ("ibnd,jbnd->bnij", (3, 2, 2, 4), (5, 2, 2, 4)),
     ("bnij,jbnd->ibnd", (2, 2, 3, 5), (5, 2, 2, 4)), ("ibnd,hnd->ibh", (3, 2, 2, 4), (5, 2, 4)),
     ("bct,dt->bcd", (2, 3, 4), (5, 4)), ("bchq,bkhc->bkhq", (2, 3, 4, 5), (2, 6, 4, 3)),
+    # Mixtures of experts, biases and norms by letters, sums, and orders that only the result has.
+    ("btd,edo->bteo", (2, 3, 4), (5, 4, 6)), ("bte,bteo->bto", (2, 3, 4), (2, 3, 4, 5)), ("bi,bi->b", (2, 3), (2, 3)),
+    ("ij,kj->ik", (3, 4), (5, 4)), ("ij,jk->ki", (3, 4), (4, 5)), ("bi,bj->bij", (2, 3), (2, 4)),
+    ("bij,j->bi", (2, 3, 4), (4,)), ("bij,bj->bi", (2, 3, 4), (2, 4)), ("bi,bij->bj", (2, 3), (2, 3, 4)),
+    ("bij,bik->bjk", (2, 3, 4), (2, 3, 5)), ("bij,bi->bij", (2, 3, 4), (2, 3)), ("i,i->", (4,), (4,)),
 )  # fmt: skip
 
 
 def _einsum(g: CaseGraph, equation: str = "bij,bjk->bik", a: Any = (2, 3, 4), b: Any = (2, 4, 5), A: str = "data",
             B: str = "data", open: Any = (), T: str = "float32") -> None:  # fmt: skip
-    first = g.data(a, T, open=open) if A == "data" else g.given(g.numbers(*a, dtype=T), A)
-    second = g.data(b, T, open=open) if B == "data" else g.given(g.numbers(*b, dtype=T), B)
+    def value(how: str, size: Any) -> str:
+        if how in ("sized", "shape"):
+            return g.add("Cast", [_positions(g, how, size)], to=1)
+        return g.data(size, T, open=open) if how == "data" else g.given(g.numbers(*size, dtype=T), how)
+
+    first, second = value(A, a), value(B, b)
     g.use(g.put("Einsum", [first, second], equation=equation), T)
 
 
@@ -443,6 +456,7 @@ _EINSUM = changes(
     ways("B", "init", "node", "folded"),
     ways("A", "init", "folded"),
     [{"open": (0,)}, {"T": "float16"}],
+    [{"equation": "i,j->ij", "a": (3,), "b": (4,), "A": how, "B": "init"} for how in ("shape", "sized", "init")],
 )
 
 
@@ -469,6 +483,27 @@ def _trilu_full(g: CaseGraph, how: str = "shape", upper: Any = 1) -> None:
     full = g.add("ConstantOfShape", [sizes], value=numpy_helper.from_array(np.ones(1, np.float32), ""))
     (made,) = g.put("Trilu", [full, g.given(1, "init", "int64")], upper=upper)
     g.use([g.add("Add", [g.data((1, 1)), made])])
+
+
+def _eye(g: CaseGraph, data: str = "data", shape: Any = (4, 4), dtype: Any = 1, k: Any = None, T: str = "float32",
+         open: Any = ()) -> None:  # fmt: skip
+    if data == "data":
+        held = g.data(shape, T, open=open)
+    elif data == "shape":
+        sizes = g.given(list(shape), data, "int64")
+        held = g.add("ConstantOfShape", [sizes], value=numpy_helper.from_array(np.zeros(1, T), ""))
+    else:
+        held = g.given(g.numbers(*shape, dtype=T), data)
+    kind = T if dtype is None else helper.tensor_dtype_to_np_dtype(dtype).name
+    (made,) = g.put("EyeLike", [held], dtype=dtype, k=k)
+    g.use([g.add("Add", [g.data(shape, kind), made])] if kind != "bool" else [made], kind)
+
+
+_EYE = changes(
+    ways("data", "init", "node", "folded", "shape"),
+    [{"dtype": None}, {"dtype": 7}, {"dtype": 9}, {"k": 1}, {"k": 0}, {"T": "int64"}, {"T": "int64", "dtype": None}],
+    [{"shape": (3, 4)}, {"open": (0,)}, {"data": "folded", "dtype": None}, {"data": "init", "dtype": None}],
+)
 
 
 def _one_hot(g: CaseGraph, shape: Any = (2, 3), axis: Any = None, depth: str = "init", values: str = "init") -> None:
@@ -618,7 +653,17 @@ EXPORTS = [
     Recipe(
         "ScatterElements",
         _scatter_elements,
-        [*_INTO, {"at": "init"}, {"axis": 1}, {"axis": -1}, {"axis": None}, {"shape": (2, 3, 4)}],
+        [
+            *_INTO,
+            {"at": "init"},
+            {"axis": 1},
+            {"axis": -1},
+            {"axis": None},
+            {"shape": (2, 3, 4)},
+            {"axis": 1, "open": (0,)},
+            {"axis": -1, "open": (0,)},
+            {"shape": (2, 3, 4), "axis": 2, "open": (0, 1)},
+        ],
         since=11,
     ),
     Recipe(
@@ -686,6 +731,7 @@ EXPORTS = [
         since=14,
     ),
     Recipe("Trilu", _trilu_full, [{"how": "sized"}, {"upper": 0}], since=14, family="sizes"),
+    Recipe("EyeLike", _eye, _EYE, since=9),
     Recipe(
         "OneHot",
         _one_hot,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from case_graph import CaseGraph
-from factor_recipes import FLOATS, OPEN, Change, Recipe, changes, ways
+from factor_recipes import FLOATS, OPEN, Change, Recipe, axes_given, changes, ways
 
 # Convolutions and pools -----------------------------------------------------------------------------------------------
 
@@ -237,9 +237,21 @@ def _recurrent(operator: str, gates: int) -> Callable[..., None]:
             held["input_forget"] = forget
         if operator == "GRU":
             held["linear_before_reset"] = reset
-        g.use(g.put(operator, names, used, **held), T)
+        made = g.put(operator, names, used, **held)
+        if used[0] == "1":
+            made[0] = read_states(g, made[0], both, turned=turned)
+        g.use(made, T)
 
     return build
+
+
+def read_states(g: CaseGraph, states: str, directions: int, *, turned: bool = False) -> str:
+    """All states of a recurrent layer as exporters read them: without the directions, or with these side by side."""
+    if directions == 1:
+        inputs, held = axes_given(g, (2 if turned else 1,), "init", 13)
+        return g.add("Squeeze", [states, *inputs], **held)
+    order = [0, 1, 2, 3] if turned else [0, 2, 1, 3]
+    return g.add("Reshape", [g.add("Transpose", [states], perm=order), g.constant(np.array([0, 0, -1]))])
 
 
 _STATES = [{"h": how, "c": how} for how in ("absent", "data", "node")]
@@ -306,7 +318,7 @@ _RESIZE = changes(
     ways("given", "node", "folded"),
     [
         {"sizes": (2, 3, 8, 8)},
-        {"sizes": (2, 3, 8, 8), "given": "shape"},
+        *({"sizes": (2, 3, 8, 8), "given": how} for how in ("shape", "sized", "node", "folded")),
         {"sizes": (2, 3, 2, 2)},
         {"sizes": (2, 3, 6, 6)},
     ],
@@ -334,18 +346,29 @@ def _upsample(g: CaseGraph, shape: Any = (2, 3, 4, 4), scales: Any = (1, 1, 2, 2
 
 
 def _grid_sample(g: CaseGraph, shape: Any = (2, 3, 5, 6), mode: Any = "linear", padding: Any = "zeros",
-                 corners: Any = 0, grid: str = "data", T: str = "float32", open: Any = ()) -> None:  # fmt: skip
+                 corners: Any = 0, grid: str = "data", T: str = "float32", open: Any = (),
+                 open_grid: Any = ()) -> None:  # fmt: skip
     old = {"linear": "bilinear", "cubic": "bicubic"}
     kind = old.get(mode, mode) if g.opset < 20 else mode
     points = g.numbers(shape[0], *((4,) * (len(shape) - 2)), len(shape) - 2, dtype=T)
-    held = g.data(points.shape, T, array=points - np.array(0.5, T)) if grid == "data" else g.given(points)
+    held = (
+        g.data(points.shape, T, array=points - np.array(0.5, T), open=open_grid) if grid == "data" else g.given(points)
+    )
     data = g.data(shape, T, open=open)
     g.use(g.put("GridSample", [data, held], mode=kind, padding_mode=padding, align_corners=corners), T)
 
 
 _GRID = changes(
     [{"mode": "nearest"}, {"mode": "cubic"}, {"mode": None}, {"padding": "border"}, {"padding": "reflection"}],
-    [{"corners": 1}, {"corners": None}, {"grid": "init"}, {"open": (0,)}, {"open": (2, 3)}, {"T": "float64"}],
+    [
+        {"corners": 1},
+        {"corners": None},
+        {"grid": "init"},
+        {"open": (0,), "open_grid": (0,)},
+        {"open": (2, 3)},
+        {"T": "float64"},
+    ],
+    [{"open_grid": (1, 2)}, {"open": (0, 2, 3), "open_grid": (0, 1, 2)}],
 )
 
 

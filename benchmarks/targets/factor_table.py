@@ -122,7 +122,10 @@ def letters_of(
     """The letters of a runtime by operator version, and its words. cases: as in the file of all cases."""
     letters, words = answers_of(versions, given.generated, given.older)
     if given.before is not None:
-        letters, words = {**given.before["answers"], **letters}, {**given.before["said"], **words}
+        # Of versions that were read anew, an answer of before is about other cases.
+        kept = {label for label, version in versions.items() if not version.generated and not version.older}
+        letters = {**{label: text for label, text in given.before["answers"].items() if label in kept}, **letters}
+        words = {**{label: text for label, text in given.before["said"].items() if label in kept}, **words}
     # Other nodes of the forms, which may be in the way, are judged by their own cases.
     of_forms = _form_answers(given, MeasuredTable("", MeasuredOperators(cases, letters, {})))
     more, said = answers_of(versions, given.generated, given.older, of_forms)

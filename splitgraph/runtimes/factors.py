@@ -21,6 +21,8 @@ whose value follows from another one, or is not known, is left out.
 
 from __future__ import annotations
 
+import itertools
+import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from splitgraph.inference.walk_results import SplitDetail
@@ -110,7 +112,7 @@ def _value(held: AttributeProto, default: AttributeProto | None) -> str:
     kind = held.type
     if kind == AttributeProto.STRING:
         text = held.s.decode("utf-8", "replace")
-        return _renamed(text) if held.name == "equation" else text
+        return _in_lowest_terms(text) if held.name == "equation" else text
     if kind == AttributeProto.INT:
         if held.name in _OF_TYPES:
             return _DTYPES.get(held.i, "0")
@@ -124,16 +126,25 @@ def _value(held: AttributeProto, default: AttributeProto | None) -> str:
     return "given"
 
 
-def _renamed(equation: str) -> str:
-    """Return an equation of Einsum with the letters a, b, c, ... in the order in which they stand: which ones an
-    exporter takes means nothing.
+def _in_lowest_terms(equation: str) -> str:
+    """Return an equation of Einsum with the letters a, b, c, ... in the order in which they stand, and with one letter
+    for those that always stand side by side: which ones an exporter takes means nothing, and neither does how many
+    dimensions a batch has, which the rank tells.
     """
+    text = "".join(equation.split())
+    terms = re.split(",|->", text)
+    if "->" in text and all(len(set(term)) == len(term) for term in terms):
+        while pair := next(filter(None, (_side_by_side(term, terms) for term in terms)), None):
+            terms = [term.replace(pair[1], "") for term in terms]
+    text = f"{','.join(terms[:-1])}->{terms[-1]}" if "->" in text else text
     names: dict[str, str] = {}
-    return "".join(
-        names.setdefault(each, chr(ord("a") + len(names))) if each.isalpha() else each
-        for each in equation
-        if not each.isspace()
-    )
+    return "".join(names.setdefault(each, chr(ord("a") + len(names))) if each.isalpha() else each for each in text)
+
+
+def _side_by_side(term: str, terms: Sequence[str]) -> str | None:
+    """Return two letters of a term that stand side by side in all terms that have one of them."""
+    pairs = (first + second for first, second in itertools.pairwise(term) if (first + second).isalpha())
+    return next((pair for pair in pairs if all(pair in each or not set(pair) & set(each) for each in terms)), None)
 
 
 # Types, inputs and outputs --------------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from splitgraph.model.scopes import (
     roots,
     sorted_order,
 )
-from splitgraph.model.value_type import DTYPE_NUMBERS, UNKNOWN, Contents, ValueType
+from splitgraph.model.value_type import DTYPE_NUMBERS, UNKNOWN, Contents, Ratio, ValueType
 from splitgraph.model.values import tensor_contents
 from splitgraph.runtimes.factors import Factors, factors
 from splitgraph.runtimes.operator_traits import operator_traits
@@ -93,7 +93,7 @@ def traits_of(model: ModelProto, walked: Walked) -> Iterator[NodeTraits]:
     functions = {function_key(function) for function in model.functions}
     for root in roots(walked.scopes):
         producers, (inputs, defaults) = Producers(root), _inputs(root)
-        origins, readers = _Origins(root, inputs, defaults), _readers(root)
+        origins, readers = _Origins(root, inputs, defaults, walked.graphs), _readers(root)
         for scope in root:
             detail = walked.graphs.get(scope.path) or GraphDetail()
             versions, visits = dict[tuple[str, str], tuple[OperatorVersion | None, str]](), walked.visits(scope)
@@ -148,19 +148,26 @@ def _inputs(root: Sequence[Scope]) -> tuple[Collection[str], Collection[str]]:
     return inputs - defaults, defaults
 
 
-# Whether a value is computed from shapes, and whether from the elements of inputs.
-_Origin = tuple[bool, bool]
-_GIVEN: _Origin = (False, True)
+# Whether a value is computed from no sizes, from fixed ones or from open ones; and whether from elements of inputs.
+_NO_SIZES, _FIXED, _OPEN = range(3)
+_Origin = tuple[int, bool]
+_GIVEN: _Origin = (_NO_SIZES, True)
 
 
 class _Origins:
     """The origins of the values of a root: each graph is gone through once.
 
-    inputs, defaults: as `_inputs`.
+    inputs, defaults: as `_inputs`. details: what is known of all graphs.
     """
 
-    def __init__(self, root: Sequence[Scope], inputs: Collection[str], defaults: Collection[str]) -> None:
-        self._main, self._defaults = root[0].path, defaults
+    def __init__(
+        self,
+        root: Sequence[Scope],
+        inputs: Collection[str],
+        defaults: Collection[str],
+        details: Mapping[GraphPath, GraphDetail],
+    ) -> None:
+        self._main, self._defaults, self._details = root[0].path, defaults, details
         self._given = dict.fromkeys(inputs, _GIVEN)
         self._graphs: dict[GraphPath, dict[str, _Origin]] = {}
         for scope in root:
@@ -182,7 +189,7 @@ class _Origins:
         """
         if scope.is_function:
             return dict(self._given)
-        known = {tensor.name: (False, False) for tensor in scope.proto.initializer}
+        known: dict[str, _Origin] = {tensor.name: (_NO_SIZES, False) for tensor in scope.proto.initializer}
         given = self._given if scope.path == self._main else {value.name: _GIVEN for value in scope.proto.input}
         return known | {name: origin for name, origin in given.items() if name not in self._defaults}
 
@@ -195,7 +202,7 @@ class _Origins:
             if not waiting.isdisjoint(read):
                 is_sorted = False
                 break
-            origin = _joined(node, [known.get(name) or self.of(path, name) for name in read])
+            origin = self._joined(path, node, [known.get(name) or self.of(path, name) for name in read])
             known.update(dict.fromkeys(node.output[:], origin))
             waiting.difference_update(node.output[:])
         if not is_sorted:
@@ -204,21 +211,33 @@ class _Origins:
     def _go_through_unsorted(self, scope: Scope, nodes: Sequence[NodeProto]) -> None:
         known = self._graphs[scope.path]
         # In a model that is wrong, a value may depend on itself.
-        known.update(dict.fromkeys((name for node in nodes for name in node.output), (False, False)))
+        known.update(dict.fromkeys((name for node in nodes for name in node.output), (_NO_SIZES, False)))
         for index in sorted_order(nodes):
             read = [self.of(scope.path, name) for name in nodes[index].input if name]
-            known.update(dict.fromkeys(nodes[index].output, _joined(nodes[index], read)))
+            known.update(dict.fromkeys(nodes[index].output, self._joined(scope.path, nodes[index], read)))
 
+    def _joined(self, path: GraphPath, node: NodeProto, read: Sequence[_Origin]) -> _Origin:
+        """Return the origin of the outputs of a node. read: of its inputs."""
+        if node.op_type in ("Shape", "Size"):
+            # The elements of the input do not matter.
+            return self._told(path, node, _OPEN), False
+        if not read:
+            # Nothing but a constant is known without an input: the others draw numbers.
+            return _NO_SIZES, node.op_type != "Constant"
+        sizes = max(each for each, _ in read)
+        return self._told(path, node, sizes), any(inputs for _, inputs in read)
 
-def _joined(node: NodeProto, read: Sequence[_Origin]) -> _Origin:
-    """Return the origin of the outputs of a node. read: of its inputs."""
-    if node.op_type in ("Shape", "Size"):
-        # The elements of the input do not matter.
-        return True, False
-    if not read:
-        # Nothing but a constant is known without an input: the others draw numbers.
-        return False, node.op_type != "Constant"
-    return any(shapes for shapes, _ in read), any(inputs for _, inputs in read)
+    def _told(self, path: GraphPath, node: NodeProto, sizes: int) -> int:
+        """Return what sizes a node computes with: known ones are fixed, although others beside them may be open."""
+        detail = self._details.get(path)
+        if sizes != _OPEN or detail is None or not node.output:
+            return sizes
+        contents = detail.constants.get(node.output[0])
+        of_sizes = node.op_type in ("Shape", "Size")
+        source = detail.types.get(node.input[0], UNKNOWN) if of_sizes and node.input else UNKNOWN
+        is_known = isinstance(contents, Contents) and {type(None), Dim, Ratio}.isdisjoint(map(type, contents.items))
+        has_fixed = source.shape is not None and all(isinstance(dim, int) for dim in source.shape)
+        return _FIXED if is_known or has_fixed else _OPEN
 
 
 @dataclass(slots=True)
@@ -293,7 +312,9 @@ class _TraitReader:
         contents = self.contents(name)
         if contents is not None and contents.integers is not None:
             return "sized" if of_shapes else "folded"
-        return "computed" if of_inputs else "shape" if of_shapes else "folded"
+        if of_inputs:
+            return "computed"
+        return "shape" if of_shapes == _OPEN else "sized" if of_shapes else "folded"
 
     def contents(self, name: str) -> Contents | None:
         """Return the elements of a value, as far as they are known or follow from sizes."""
@@ -302,7 +323,10 @@ class _TraitReader:
 
     def _is_of_shapes(self, name: str) -> bool:
         """Return True where the elements of a short list or a number follow from the sizes of the inputs."""
-        return self.type_of(name).rank in (0, 1) and self.how(name) in ("shape", "folded")
+        if self.type_of(name).rank not in (0, 1):
+            return False
+        how = self.how(name)
+        return how in ("shape", "folded") or (how == "sized" and not self._is_before_the_run(name))
 
     def type_of(self, name: str) -> ValueType:
         """Return the type of a value, UNKNOWN where it is not known."""

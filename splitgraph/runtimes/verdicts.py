@@ -172,6 +172,8 @@ class MeasuredOperator:
             return Judged("unmeasured", f"no case of {self.label} was measured")
         failing = self._failing_base(factors)
         if failing is not None:
+            if self._is_rescued(failing, factors):
+                return self._judge_factors(factors)
             if factors <= self._seen_here or factors & self._rescuers(failing):
                 return Judged("unmeasured", f"{self.label} runs in some cases only{_told(self.said)}")
             text = f"{self.label}{self._told_apart(failing)}"
@@ -199,8 +201,13 @@ class MeasuredOperator:
         return tuple(sorted(least))
 
     def _failing_base(self, factors: frozenset[Factor]) -> int | None:
-        """Return the base that is most like a node, if it fails; -1 where too few cases say that it does."""
-        nearest = max(self._bases, key=lambda place: (len(self.cases[place].factors & factors), -place))
+        """Return the base that is most like a node, if it fails; -1 where too few cases say that it does. A base that
+        fails because of what the node does not have says nothing of it.
+        """
+        about = [place for place in self._bases if not self._fails_for_others(place, factors)]
+        if not about and self.runs:
+            return None
+        nearest = max(about or self._bases, key=lambda place: (len(self.cases[place].factors & factors), -place))
         if self.letters[nearest] in (RUNS, MIXED):
             return None
         if self.cases[nearest].base == nearest:
@@ -208,6 +215,27 @@ class MeasuredOperator:
         if self.runs:
             return None
         return nearest if len(self._bases) >= _ENOUGH else -1
+
+    def _fails_for_others(self, place: int, factors: frozenset[Factor]) -> bool:
+        """Return True for a base that fails, and has factors that nothing that runs has, and the node has none of."""
+        if not self._seen_here or self.letters[place] in (RUNS, MIXED):
+            return False
+        unseen = self.cases[place].factors - self.seen
+        return bool(unseen) and unseen.isdisjoint(factors)
+
+    def _is_rescued(self, place: int, factors: frozenset[Factor]) -> bool:
+        """Return True if a base fails, and runs with a change that the node has, too. Of a version of which nothing
+        runs, what runs in another version tells nothing.
+        """
+        if not self._seen_here:
+            return False
+        base = self.cases[place].factors if place >= 0 else frozenset()
+        made = (
+            case.factors - base
+            for case, letter, group in self._all
+            if letter in (RUNS, MIXED) and case.base >= 0 and group.cases[case.base].factors == base
+        )
+        return any(changed and changed <= factors for changed in made)
 
     def _rescuers(self, base: int) -> frozenset[Factor]:
         """Return what runs although its base does not: the factors that such cases have and the base has not."""

@@ -105,6 +105,40 @@ def test_sizes_as_data(shape: str, index: int, expected: Mapping[str, str]) -> N
     assert (found["use.Cast"], found["indices"], found["rank"]) == ("yes", "node", "1")
 
 
+@pytest.mark.parametrize(
+    ("equation", "expected"),
+    [
+        # Letters that always stand side by side are one, however many an exporter writes.
+        ("bij,bjk->bik", "abc,acd->abd"),
+        ("bhij,bhjk->bhik", "abc,acd->abd"),
+        ("abc,dce->abde", "ab,cbd->acd"),
+        ("i j, j k -> i k", "ab,bc->ac"),
+        # Not side by side everywhere, in another order, or twice: each letter stays.
+        ("bqhd,bkhd->bhqk", "abcd,aecd->acbe"),
+        ("ab,ba->ab", "ab,ba->ab"),
+        ("iij,j->ij", "aab,b->ab"),
+        ("...ij,jk->...ik", "...ab,bc->...ac"),
+    ],
+)
+def test_an_equation_in_lowest_terms(equation: str, expected: str) -> None:
+    found = factors(f'y = Einsum <equation = "{equation}"> (x, z)', inputs="float[] x, float[] z")
+    assert found["equation"] == expected
+
+
+@pytest.mark.parametrize(
+    ("shape", "index", "expected"),
+    [
+        # A number of floating point follows from the size that is taken, and not from the others.
+        ("float[N, 3, 8] x", 0, "shape"),
+        ("float[N, 3, 8] x", 2, "sized"),
+        ("float[2, 3, 8] x", 0, "sized"),
+    ],
+)
+def test_a_scale_that_follows_from_a_size(shape: str, index: int, expected: str) -> None:
+    body = f"s = Shape (x) i = Constant <value_int = {index}> () d = Gather (s, i) f = Cast <to = 1> (d)"
+    assert factors(f"{body} r = Sqrt (f) [n] y = Div (x, r)", inputs=shape)["B"] == expected
+
+
 _FIRST = "a = Constant <value_ints = [{}]> () b = Constant <value_ints = [9]> ()"
 
 

@@ -60,8 +60,10 @@ def operator(letters: str, changes: Sequence[str], label: str = "Op-1", *, has_b
         ("r.", ["axis=first"], "axis=first", "reads"),
         # Something rescues the base: a node that has it may run, too.
         ("r.", ["axis=first"], "axis=first rank=4", "unmeasured"),
-        # The base was rescued by something: all factors of the node were seen elsewhere.
-        ("r..", ["axis=first", "rank=4"], "axis=first rank=4", "unmeasured"),
+        # The base was rescued by a change that the node has, and the rest of it runs, too.
+        ("r..", ["axis=first", "rank=4"], "axis=first rank=4", "reads"),
+        # Its own change does not rescue it, and the other one is not known.
+        ("r.r", ["axis=first", "rank=4"], "rank=4", "refuses"),
         # What was seen runs, also several at once.
         ("...", ["axis=first", "rank=4"], "axis=first rank=4", "reads"),
         (".", [], "", "reads"),
@@ -70,6 +72,26 @@ def operator(letters: str, changes: Sequence[str], label: str = "Op-1", *, has_b
 def test_the_verdict_of_a_node(letters: str, changes: Sequence[str], node: str, expected: str) -> None:
     kind = tuple(sorted(factors(node, BASE)))
     assert operator(letters, changes).judge(kind).verdict == expected
+
+
+@pytest.mark.parametrize(
+    ("node", "expected"),
+    [
+        # Only the second base has a B from sizes, which runs nowhere: it says nothing of nodes without one.
+        ("B=init use=scale kind=new", "unmeasured"),
+        ("B=init use=scale", "reads"),
+        ("B=shape use=scale", "wrong"),
+        ("B=shape", "wrong"),
+    ],
+)
+def test_a_base_that_fails_because_of_what_the_node_does_not_have(node: str, expected: str) -> None:
+    cases = [
+        FactorCase(factors("B=init", BASE), 0),
+        FactorCase(factors("B=shape use=scale", BASE), 1),
+        FactorCase(factors("B=init use=scale", BASE), 0),
+    ]
+    held = MeasuredOperator("Op-1", cases, ".W.", "no")
+    assert held.judge(tuple(sorted(factors(node, BASE)))).verdict == expected
 
 
 @pytest.mark.parametrize(
