@@ -44,6 +44,9 @@ _LEAST_LENGTH = 8
 _SEVERAL, _MOST_SEVERAL = 4, 2**12
 # What one model computes of constants, and the other one holds, may be rounded so many times as much as other results.
 _ROUNDINGS = 10
+# A factor that makes no shorter length longer than this is none.
+_LONGEST_FACTOR = 2**20
+_RESIZING = frozenset({"Resize", "Upsample"})
 # A constant of one model with more elements is not copied.
 _MOST_OF_ONE = 2**20
 # Operators that read all elements of a constant whenever they compute anything.
@@ -97,6 +100,8 @@ class ConstantChange(NamedTuple):
             if array.dtype.kind in "iuf":
                 numbers = array.reshape(-1)[places[:_GROUPS]].tolist()
                 lengths = [int(number) for number in numbers if abs(number) < _NO_LENGTH]
+                # So long is what a factor makes longer by one.
+                lengths += [math.ceil(1 / _fraction(number)) for number in numbers if _is_near_whole(number)]
                 yield from (length + more for length in lengths for more in (2, 1, 0))
                 yield from (_SEVERAL * length for length in lengths if length <= _MOST_SEVERAL)
 
@@ -194,13 +199,19 @@ def _of_one_side(
             if is_table and all(op_type in _READING_ALL for op_type, _ in constant.readers):
                 continue
             places, other = np.arange(array.size) if is_table else _lengths_in(array), array
+            is_needed = is_table
+            if array.dtype.kind == "f" and not is_table:
+                # A run that reads a factor tells it from the whole number beside it.
+                other = np.rint(array)
+                is_factor = any(op_type in _RESIZING for op_type, _ in constant.readers)
+                is_needed = is_factor and any(map(_is_near_whole, array.ravel().tolist()))
             for made in computed[side]().values() if is_table else ():
                 differs = _differs_from_computed(array, made, rtol)
                 if np.count_nonzero(differs) * 2 < array.size:
                     places, other = np.flatnonzero(differs), made
             if places.size:
                 of_sides, arrays = ((places, none), (array, other)) if side == 0 else ((none, places), (other, array))
-                yield ConstantChange((position, position), of_sides, arrays, side, is_table)
+                yield ConstantChange((position, position), of_sides, arrays, side, is_needed)
 
 
 def _differs_from_computed(array: Array, made: Array, rtol: float) -> npt.NDArray[np.bool_]:
@@ -216,7 +227,17 @@ def _lengths_in(array: Array) -> Array:
         return np.empty(0, np.int64)
     numbers = array.reshape(-1).astype(np.float64)
     with np.errstate(invalid="ignore"):
-        return np.flatnonzero((numbers >= _LEAST_LENGTH) & (numbers < _NO_LENGTH) & (numbers == np.rint(numbers)))
+        is_length = (numbers >= _LEAST_LENGTH) & (numbers < _NO_LENGTH) & (numbers == np.rint(numbers))
+    return np.flatnonzero(is_length | [_is_near_whole(number) for number in numbers])
+
+
+def _is_near_whole(number: float) -> bool:
+    """Return True for a factor of lengths that is a little larger than a whole number, or smaller."""
+    return abs(number) < _NO_LENGTH and 1 / _LONGEST_FACTOR < _fraction(number) < 1 / _LEAST_LENGTH
+
+
+def _fraction(number: float) -> float:
+    return abs(number - round(number))
 
 
 def _is_stored_alike(

@@ -96,6 +96,28 @@ SIZES = {
         {"x": [[[1, 2, 3, 4]]]},
         {"k": F([1, 1, 0.5])},
     ),
+    "a factor a little above 1": Pair(
+        ROW,
+        RESIZE.format("floor", "asymmetric"),
+        "y = Identity(x)",
+        {"x": np.arange(2600.0).reshape(1, 1, -1)},
+        {"k": F([1, 1, 1.0004])},
+    ),
+    "two factors a little above 1": Pair(
+        ROW,
+        RESIZE.format("floor", "asymmetric"),
+        RESIZE.format("floor", "asymmetric"),
+        {"x": np.arange(1100.0).reshape(1, 1, -1)},
+        {"k": F([1, 1, 1.001])},
+        {"k": F([1, 1, 1.0004])},
+    ),
+    "a factor a little above 1 of a length": Pair(
+        "float[N] x => float[M] y",
+        "n = Shape(x) f = Cast<to = 1>(n) p = Mul(f, c) h = Floor(p) i = Cast<to = 7>(h) y = Expand(o, i)",
+        "n = Shape(x) y = Expand(o, n)",
+        {"x": np.zeros(2600)},
+        {"c": F(1.0004), "o": F([1])},
+    ),
     "corners of Resize": Pair(
         ROW,
         'y = Resize<mode = "linear", coordinate_transformation_mode = "pytorch_half_pixel">(x, , k)',
