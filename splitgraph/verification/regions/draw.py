@@ -7,7 +7,7 @@
   saturation, wrapping, and overflow.
 - gaps: NaN and the infinities between ordinary numbers.
 - mixed: few numbers, special ones among them, in all combinations: for two inputs that meet, and for ties.
-- counts: numbers of iterations.
+- counts: numbers of iterations, and lengths of sequences (see `amounts`).
 - normal: ordinary numbers, several times: for weights that the values of the model do not show.
 - rows: each row of a table, those that differ first (see `rows`).
 
@@ -41,6 +41,7 @@ from splitgraph.verification.models.dependence import (
     shape_inputs,
 )
 from splitgraph.verification.models.model_files import elements_of, is_default_domain, scoped_nodes
+from splitgraph.verification.regions.amounts import draw_counts, draw_n_grams, draw_repeated, draw_sequences
 from splitgraph.verification.regions.between import draw_between
 from splitgraph.verification.regions.constants import dense_tensor
 from splitgraph.verification.regions.inner_limits import at_inner_limits
@@ -71,9 +72,6 @@ _MOST_CASES, _MOST_SMALL_CASES, _MOST_MIXED = 12, 64, 64
 _EACH = 4
 _NORMAL_CASES = 4
 _LARGE = 2**14
-_COUNTS = (0, 1, 2, 8, 20)
-# Larger constants are no limits of iterations, and of the others so many are tried.
-_MOST_COUNT, _MOST_LIMITS = 1000, 4
 # Numbers of a narrower type are drawn like those of float32.
 _MOST_BITS = 16
 # Divides in place of 0.
@@ -208,7 +206,7 @@ def _drawn(models: Models, base: Mapping[str, Value], fixed: Collection[str], se
             yield Drawn(kind, dict(base) | (_without_nan(values) if leaves_nan_open else values))
     for values in _mixed(free, words) if not (is_open or is_finite) else ():
         yield Drawn("mixed", dict(base) | (_without_nan(values) if leaves_nan_open else values))
-    for values in _counts(before, base, numbers):
+    for values in draw_counts(before, base, numbers):
         yield Drawn("counts", dict(base) | values)
     indexed = {name: value for name, value in base.items() if name not in fixed}
     for values in draw_rows(models, base, indexed):
@@ -220,7 +218,9 @@ def _drawn(models: Models, base: Mapping[str, Value], fixed: Collection[str], se
             yield Drawn("ends", dict(base) | largest | values)
     for values in draw_limits(models, base, free, rng):
         yield Drawn("steps", dict(base) | values)
-    for values in (*_n_grams(both, free), *_repeated(both, free)):
+    for values in draw_sequences({name: value for name, value in base.items() if name not in fixed}, numbers):
+        yield Drawn("counts", dict(base) | values)
+    for values in (*draw_n_grams(both, free), *draw_repeated(both, free)):
         yield Drawn("rows", dict(base) | values)
     for values in draw_between(free, numbers, rng) if not is_open else ():
         yield Drawn("steps", dict(base) | values)
@@ -339,48 +339,6 @@ def _one_apart(value: Array) -> Iterator[Array]:
             flags = np.full((rows, length), common)
             flags[np.arange(rows), (case * rows + np.arange(rows)) % length] = not common
             yield flags.reshape(value.shape)
-
-
-def _counts(
-    model: onnx.ModelProto, base: Mapping[str, Value], constants: Iterable[float]
-) -> Iterator[dict[str, Value]]:
-    """Yield numbers of iterations for loops, those beyond the constants of a region among them."""
-    limits = sorted(
-        {int(number) for number in constants if number.is_integer() and _COUNTS[-1] <= number < _MOST_COUNT}
-    )
-    for node in model.graph.node:
-        count = base.get(node.input[0]) if node.op_type == "Loop" and node.input else None
-        if isinstance(count, np.ndarray):
-            beyond = (limit + 2 for limit in limits[:_MOST_LIMITS])
-            yield from ({node.input[0]: np.full_like(count, number)} for number in (*_COUNTS, *beyond))
-
-
-def _n_grams(models: Iterable[onnx.ModelProto], free: Mapping[str, Array]) -> Iterator[dict[str, Value]]:
-    """Yield the n-grams that a model counts, with as many other items between their items as it skips, and one more."""
-    for node in (node for model in models for node, _ in scoped_nodes(model) if node.op_type == "TfIdfVectorizer"):
-        held = {attribute.name: onnx.helper.get_attribute_value(attribute) for attribute in node.attribute}
-        texts = [text.decode("utf-8", "replace") for text in held.get("pool_strings", ())]
-        pool = np.array(texts, dtype=object) if texts else np.array(held.get("pool_int64s", ()))
-        value = free.get(node.input[0])
-        if value is None or not pool.size or not value.size:
-            continue
-        other = "" if texts else pool.max() + 1
-        for skipped in range(held["max_skip_count"] + 2):
-            spaced = np.full((pool.size, skipped + 1), other, pool.dtype)
-            spaced[:, 0] = pool
-            # Twice, because some modes do not count.
-            flat = np.tile(spaced.ravel(), 2).astype(value.dtype)
-            # The counts do not tell how many items there were.
-            for start in range(0, flat.size, _LARGE)[:_MOST_CASES]:
-                some = flat[start : start + _LARGE]
-                yield {node.input[0]: np.broadcast_to(some, (*value.shape[:-1], some.size)).copy()}
-
-
-def _repeated(models: Iterable[onnx.ModelProto], free: Mapping[str, Array]) -> Iterator[dict[str, Value]]:
-    """Yield equal elements, more than there were, for what a Unique counts."""
-    for name in {name for model in models for name in _inputs_of(model, "Unique", 0)} & free.keys():
-        if free[name].ndim == 1:
-            yield from ({name: np.repeat(free[name][:1], count)} for count in (8, 128))
 
 
 def _texts(models: Iterable[onnx.ModelProto]) -> list[str]:

@@ -213,7 +213,7 @@ class Regions:
         self.runs = [RegionRun() for _ in self.members]
         self.bases: dict[int, str] = {}
         self.base_seconds: dict[int, float] = {}
-        self._base_sizes: dict[int, int] = {}
+        self._base_sizes: dict[int, tuple[int, int]] = {}
 
     def _values_needed(self, batch: Sequence[int]) -> list[str]:
         needed = (self.members[number] for number in batch)
@@ -329,10 +329,10 @@ class Regions:
         return Comparison(rtol, atol, is_local=True, is_exact=kind.is_exact, may_overflow=overflows)
 
     def _keep_base(self, kind: int, inputs: Mapping[str, Value]) -> None:
-        size = sum(array.nbytes for value in inputs.values() for array in tensors_of(value))
-        # The smallest ones that are not empty; empty ones if there are no others.
-        known = self._base_sizes.get(kind)
-        if size <= _LARGEST_BASE and (known is None or 0 < size < known or (size and not known)):
+        sizes = [array.nbytes for value in inputs.values() for array in tensors_of(value)]
+        # The smallest ones, and empty ones only if there are no others.
+        size = sizes.count(0), sum(sizes)
+        if size[1] <= _LARGEST_BASE and (kind not in self._base_sizes or size < self._base_sizes[kind]):
             name = f"base_{kind}.bin"
             write_values(self._folder / name, inputs)
             self.bases[kind], self._base_sizes[kind] = name, size

@@ -228,7 +228,7 @@ def _lengths_in(array: Array) -> Array:
     numbers = array.reshape(-1).astype(np.float64)
     with np.errstate(invalid="ignore"):
         is_length = (numbers >= _LEAST_LENGTH) & (numbers < _NO_LENGTH) & (numbers == np.rint(numbers))
-    return np.flatnonzero(is_length | [_is_near_whole(number) for number in numbers])
+    return np.flatnonzero(is_length | np.array([_is_near_whole(number) for number in numbers], bool))
 
 
 def _is_near_whole(number: float) -> bool:

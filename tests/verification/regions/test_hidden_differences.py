@@ -73,6 +73,20 @@ COUNTS = {
         {"x": [*range(40)]},
         {"most": I64(30)},
     ),
+    "the length of a sequence": Pair(
+        "float[N, 2] x => int64 y",
+        "s = SplitToSequence(x) y = SequenceLength(s)",
+        "s = SplitToSequence(x) l = SequenceLength(s) y = Min(l, most)",
+        {"x": np.zeros((40, 2))},
+        {"most": I64(30)},
+    ),
+    "a position in a sequence": Pair(
+        "float[N, 2] x, int64 i => float[K, 2] y",
+        "s = SplitToSequence(x) y = SequenceAt(s, i)",
+        "s = SplitToSequence(x) j = Min(i, most) y = SequenceAt(s, j)",
+        {"x": np.arange(80.0).reshape(40, 2), "i": 35},
+        {"most": I64(30)},
+    ),
     "a position of TopK": Pair(
         "float[N] x => float[1] w, int64[1] y",
         "w, y = TopK(x, k)",

@@ -1,0 +1,88 @@
+"""Draw other amounts for the inputs of a region: of iterations, elements of sequences, n-grams and equal elements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import numpy as np
+import onnx
+
+from splitgraph.verification.models.model_files import scoped_nodes
+from splitgraph.verification.values import Array, Value
+
+_COUNTS = (0, 1, 2, 8, 20)
+# Larger constants are no limits of iterations, and of the others so many are tried.
+_MOST_COUNT, _MOST_LIMITS = 1000, 4
+# N-grams are counted in texts of so many items, so many of them.
+_LONGEST_PART, _MOST_PARTS = 2**14, 12
+# So many equal elements are drawn.
+_REPETITIONS = (8, 128)
+
+
+def draw_counts(
+    model: onnx.ModelProto, base: Mapping[str, Value], constants: Iterable[float]
+) -> Iterator[dict[str, Value]]:
+    """Yield numbers of iterations for loops, those beyond the constants of a region among them."""
+    limits = sorted(
+        {int(number) for number in constants if number.is_integer() and _COUNTS[-1] <= number < _MOST_COUNT}
+    )
+    for node in model.graph.node:
+        count = base.get(node.input[0]) if node.op_type == "Loop" and node.input else None
+        if isinstance(count, np.ndarray):
+            beyond = (limit + 2 for limit in limits[:_MOST_LIMITS])
+            yield from ({node.input[0]: np.full_like(count, number)} for number in (*_COUNTS, *beyond))
+
+
+def draw_sequences(base: Mapping[str, Value], constants: Iterable[float]) -> Iterator[dict[str, Value]]:
+    """Yield sequences of few and of many elements, of as many as the constants of a region, and of one more and less;
+    each with the positions of its last element and its first one.
+    """
+    limits = [int(number) + more for number in constants if 0 < number < _MOST_COUNT for more in (0, 1, 2, -1)]
+    places = {name: value for name, value in base.items() if _is_place(value)}
+    for name, value in base.items():
+        for count in dict.fromkeys((*_COUNTS, *limits)) if isinstance(value, list) and value else ():
+            longer = {name: [_element(value, index) for index in range(count)]}
+            yield longer
+            for end in (count - 1, -count) if places and count else ():
+                yield longer | {place: np.full_like(number, end) for place, number in places.items()}
+
+
+def _element(sequence: Sequence[Value], index: int) -> Value:
+    """Return an element of a sequence that goes on with others than it has."""
+    again, place = divmod(index, len(sequence))
+    element = sequence[place]
+    is_number = isinstance(element, np.ndarray) and element.dtype.kind in "fiu"
+    return (element + np.asarray(again).astype(element.dtype)).astype(element.dtype) if is_number else element
+
+
+def _is_place(value: Value) -> bool:
+    return isinstance(value, np.ndarray) and value.dtype in (np.int32, np.int64) and value.size == 1
+
+
+def draw_n_grams(models: Iterable[onnx.ModelProto], free: Mapping[str, Array]) -> Iterator[dict[str, Value]]:
+    """Yield the n-grams that a model counts, with as many other items between their items as it skips, and one more."""
+    for node in (node for model in models for node, _ in scoped_nodes(model) if node.op_type == "TfIdfVectorizer"):
+        held = {attribute.name: onnx.helper.get_attribute_value(attribute) for attribute in node.attribute}
+        texts = [text.decode("utf-8", "replace") for text in held.get("pool_strings", ())]
+        pool = np.array(texts, dtype=object) if texts else np.array(held.get("pool_int64s", ()))
+        value = free.get(node.input[0])
+        if value is None or not pool.size or not value.size:
+            continue
+        other = "" if texts else pool.max() + 1
+        for skipped in range(held["max_skip_count"] + 2):
+            spaced = np.full((pool.size, skipped + 1), other, pool.dtype)
+            spaced[:, 0] = pool
+            # Twice, because some modes do not count.
+            flat = np.tile(spaced.ravel(), 2).astype(value.dtype)
+            # The counts do not tell how many items there were.
+            for start in range(0, flat.size, _LONGEST_PART)[:_MOST_PARTS]:
+                some = flat[start : start + _LONGEST_PART]
+                yield {node.input[0]: np.broadcast_to(some, (*value.shape[:-1], some.size)).copy()}
+
+
+def draw_repeated(models: Iterable[onnx.ModelProto], free: Mapping[str, Array]) -> Iterator[dict[str, Value]]:
+    """Yield equal elements, more than there were, for what a Unique counts."""
+    uniques = (node for model in models for node, _ in scoped_nodes(model) if node.op_type == "Unique")
+    for name in {node.input[0] for node in uniques} & free.keys():
+        if free[name].ndim == 1:
+            yield from ({name: np.repeat(free[name][:1], count)} for count in _REPETITIONS)
