@@ -32,6 +32,9 @@ PYTHON = re.compile(r"```python\n((?:(?!```).)*)```\n\n```\n(.*?)```", re.DOTALL
 _RUNNER = """
 import json, os, sys, tempfile
 from splitgraph.cli import main
+from splitgraph.verification import budget
+# On a machine that is busy, verification takes longer, and has the time for it.
+budget._FEW_SECONDS = budget._SEARCHING_SECONDS = 120.0
 printed = os.dup(1)
 shown = []
 for arguments in json.load(sys.stdin):
