@@ -114,6 +114,19 @@ DIFFERENT = {
         {"k": I64(777), "o": I64(1)},
         after=f"{WHOLE} {{ y = Identity(x) }}",
     ),
+    "a product of two bends": Pair(
+        f"{LINE} {{ s = Mul(x, t) a = Sub(s, k) b = Sub(l, s) c = Relu(a) d = Relu(b) e = Mul(c, d) y = Add(x, e) }}",
+        {"k": F(50), "l": F(60), "t": F(0.01)},
+        after=f"{LINE} {{ y = Identity(x) }}",
+    ),
+    "the end of a bend": Pair(
+        f"{LINE} {{ s = Mul(x, t) y = HardSigmoid(s) }}",
+        {"t": F(0.01), "p": F(0.002), "h": F(0.5)},
+        after=f"{LINE} {{ a = Mul(x, p) y = Add(a, h) }}",
+    ),
+    "NaN for ordinary numbers": Pair(
+        f"{LINE} {{ {TIE.format('Greater')} }}", {"k": F(0.5), "o": F(1)}, {"o": F(np.nan)}
+    ),
     "a bend behind a factor": Pair(
         f"{LINE} {{ s = Mul(x, t) y = Clip(s, l, u) }}", {"t": F(0.01), "l": F(-7), "u": F(7)}, {"u": F(8)}
     ),
@@ -248,6 +261,16 @@ def test_what_is_not_finite_in_one_model_alone_is_not_judged(number: float, befo
     found = splitgraph.verify(*models(pair, tmp_path, before))
     assert found.verdict == "not-run"
     assert "on numbers around limits" in found.diagnostics[-1].message
+
+
+@pytest.mark.parametrize("before", ["IR", "ONNX"])
+@pytest.mark.usefixtures("in_process")
+def test_what_shows_where_numbers_must_not_move_is_not_judged(before: str, tmp_path: Path) -> None:
+    near = "d = Sub(x, q) n = Abs(d) s = ReduceMax<keepdims = 0>(n) c = Less(s, r)"
+    text = BRANCH.replace("s = ReduceMax<keepdims = 0>(x) c = Greater(s, q)", near)
+    pair = Pair(text, {"q": F(777), "r": F(0.1), "k": F(7)}, {"k": F(9)})
+    found = splitgraph.verify(*models(pair, tmp_path, before))
+    assert found.verdict == "not-run"
 
 
 @pytest.mark.usefixtures("in_process")

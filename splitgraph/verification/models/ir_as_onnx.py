@@ -128,8 +128,8 @@ class _OnnxFromIR:
             yield make("Cast", sources, outputs, to=number)
         elif kind in _REDUCING:
             yield make(kind, sources, outputs, keepdims=int(data.get("keep_dims") == "true"))
-        elif kind in ("Softmax", "Concat"):
-            yield make(kind, sources, outputs, axis=int(data["axis"]))
+        elif kind in ("Concat", "SoftMax"):
+            yield make(kind.capitalize(), sources, outputs, axis=int(data["axis"]))
         elif kind in _OTHERS:
             yield from _OTHERS[kind](self, layer, (sources, known), outputs)
 
@@ -141,6 +141,16 @@ class _OnnxFromIR:
         with np.errstate(over="ignore"):
             ends = [self._constant(np.array(float(layer.data[name])).astype(dtype)) for name in ("min", "max")]
         yield helper.make_node("Clip", [given[0][0], *ends], outputs)
+
+    def _hard_sigmoid(self, layer: Layer, given: _Given, outputs: Sequence[str]) -> Iterator[onnx.NodeProto]:
+        # Clip has limits that can be looked for.
+        (data, alpha, beta), elements = given[0], given[1][1]
+        if elements is not None:
+            scaled, moved = (f"{outputs[0]} {name}" for name in ("scaled", "moved"))
+            ends = [self._constant(np.array(end, elements.dtype)) for end in (0, 1)]
+            yield helper.make_node("Mul", [data, alpha], [scaled])
+            yield helper.make_node("Add", [scaled, beta], [moved])
+            yield helper.make_node("Clip", [moved, *ends], outputs)
 
     def _gather(self, layer: Layer, given: _Given, outputs: Sequence[str]) -> Iterator[onnx.NodeProto]:
         axis = given[1][2]
@@ -192,6 +202,7 @@ _OTHERS: Mapping[str, _Other] = {
     "Clamp": _OnnxFromIR._clamp,
     "Gather": _OnnxFromIR._gather,
     "GatherElements": _OnnxFromIR._gather_elements,
+    "HardSigmoid": _OnnxFromIR._hard_sigmoid,
     "MatMul": _OnnxFromIR._matmul,
     "Reshape": _OnnxFromIR._reshape,
     "Slice": _OnnxFromIR._slice,

@@ -26,6 +26,7 @@ from splitgraph.verification.regions.inside import look_inside
 from splitgraph.verification.regions.lost_digits import Loss
 from splitgraph.verification.regions.size_limits import find_size_limits, lengths_of_two, unshared
 from splitgraph.verification.values import Value, tensors_of
+from splitgraph.verification.verdict.changed_in_ir import constants_that_differ, rows_that_differ, unread_constants
 from splitgraph.verification.verdict.deciding_parts import deciding_part
 from splitgraph.verification.verdict.evidence import find_silence
 from splitgraph.verification.verdict.judge import (
@@ -41,10 +42,8 @@ from splitgraph.verification.verdict.second_look import SecondLook
 from splitgraph.verification.verdict.wide_inputs import WideInputs
 from splitgraph.verification.verdict.wide_look import (
     WideLook,
-    constants_that_differ,
     overflows_alone,
-    rows_that_differ,
-    unread_constants,
+    runner_of,
 )
 from splitgraph.verification.verification import STOPPED, Difference, Region
 
@@ -505,24 +504,24 @@ class EngineTrial:
         ends, seconds = self.budget.checking_ends(self.ran.seconds), sum(self.ran.seconds.values())
         accepted = self._accepted()
         names = [value.name for value in pair[0].interface.graph.output]
-        is_alike = not question.has_half_weights
-        is_one = "+" not in self.engine and is_alike
-        run, tells = partial(self.place.run, self.engine), not overflows_alone(self.ran)
+        has_two, is_alike = "+" in self.engine, not question.has_half_weights
+        comparison, run = self._comparison(), partial(self.place.run, self.engine)
+        tells = not overflows_alone(self.ran)
+        runner = runner_of(run, comparison, is_one=is_alike and not has_two, overflow_tells=tells)
+        by_one = partial(self.place.run, "openvino"), replace(comparison, only_finite=False)
+        alone = runner_of(*by_one, is_one=is_alike) if has_two else None
         parts = [part for part in map(deciding_part, pair) if part is not None]
         changes = constants_that_differ(pair)
         base, first = accepted[0].inputs, rows_that_differ(changes)
-        inputs = WideInputs(pair, question.maker, parts, base, first, is_one, is_alike, question.seed)
-        alike = partial(self.place.run, "openvino") if "+" in self.engine else None
-        look = WideLook(inputs, run, alike, self._comparison(), names, tells)
-        count = int((ends - time.monotonic()) / max(seconds, 1e-6))
-        wide = look.find(max(self.given)[0] + 1, count, ends)
+        inputs = WideInputs(pair, question.maker, parts, base, first, is_alike, question.seed)
+        count = int((ends - time.monotonic()) / max(seconds, 1e-6)) // (2 if has_two else 1)
+        wide = WideLook(inputs, runner, alone, names).find(accepted, count, ends)
         if wide.difference is not None and wide.is_clear:
             return replace(outcome, verdict="different", difference=wide.difference)
         told = [] if wide.difference is None else [f"{wide.difference.name}: {wide.difference.reason}"]
         read = [*accepted, *wide.attempts]
-        for change in unread_constants([] if told else changes, pair, self.place.settings, read, ends):
-            where = f"differs at {change.first_place()}"
-            told.append(f"`{change.constant.layer.name}` {where}, and no input was found that reads it")
+        if not told:
+            told += unread_constants(changes, pair, self.place.settings, read, self.budget.judging_ends(ends))
         if not told:
             return outcome
         text = f"not verified: {'; '.join(told)}"

@@ -31,6 +31,8 @@ _MOST_ROWS = 8
 _OFF = 0.02
 # Numbers at a limit are off by this share: engines round less.
 _NEAR = 1e-4
+# Numbers that are off by this share are still others.
+_NEARLY = 4e-6
 # So many cases at limits inside of a model are drawn, and so many between so many limits of each input.
 _MOST_INNER, _MOST_BETWEEN, _MOST_LIMITS = 64, 96, 12
 # Larger numbers are not as engines, or other formulas, are made for.
@@ -68,6 +70,10 @@ class WideCase(NamedTuple):
                 made[name] = self._moved(value, self.limits.get(name), rng)
         return self._replace(inputs=made)
 
+    def nearly(self, drawn: Sequence[str], rng: np.random.Generator) -> WideCase:
+        """Return the case with numbers that are off by no more than they are rounded, a few times over."""
+        return self._replace(off=min(self.off, _NEARLY)).moved(drawn, rng)
+
     def _moved(self, value: Array, limits: Array | None, rng: np.random.Generator) -> Array:
         most = self.off * np.abs(value.astype(np.float64))
         if limits is not None and limits.size:
@@ -78,9 +84,8 @@ class WideCase(NamedTuple):
 
 class WideInputs(NamedTuple):
     """Draws cases. maker: of inputs. parts: what the models decide by. base: inputs that the first model accepts.
-    first: rows of tables that come first, by the number of rows. is_one: one engine runs both models, from weights of
-    one precision, so that ties of all kinds are drawn. has_ties: those of inputs and their limits are. seed: of
-    numbers.
+    first: rows of tables that come first, by the number of rows. has_ties: numbers are exactly at limits, too: the
+    weights of both models have one precision. seed: of numbers.
     """
 
     pair: Sequence[ComparedModel]
@@ -88,7 +93,6 @@ class WideInputs(NamedTuple):
     parts: Sequence[DecidingPart]
     base: Mapping[str, Value]
     first: Mapping[int, Sequence[int]]
-    is_one: bool
     has_ties: bool
     seed: int
 
@@ -109,7 +113,8 @@ class WideInputs(NamedTuple):
         yield from self._at_lengths(numbers, lengths, rows)
         for values in draw_between(arrays, numbers, rng):
             yield WideCase({**self.base, **values}, limits=_sorted(dict.fromkeys(arrays, numbers)))
-        yield from self._ties(arrays, [*numbers, *_HALVES] if self.is_one else (), rng)
+        if self.has_ties:
+            yield from self._ties(arrays, [*numbers, *_HALVES], rng)
 
     def _at_rows(self, drawn: Sequence[str], rows: Mapping[str, int], rng: np.random.Generator) -> Iterator[WideCase]:
         for name, count in rows.items():
@@ -155,8 +160,8 @@ class WideInputs(NamedTuple):
     def _ties(
         self, arrays: Mapping[str, Array], numbers: Sequence[float], rng: np.random.Generator
     ) -> Iterator[WideCase]:
-        """Yield ties. numbers: to draw from; those that an input itself is compared with are drawn in any case."""
-        for part in self.parts if self.has_ties else ():
+        """Yield ties: of what an input itself is compared with, and of all numbers."""
+        for part in self.parts:
             for name, limits in part.limits.items():
                 value = arrays.get(name)
                 if value is None or value.dtype.kind != "f":
@@ -170,7 +175,7 @@ class WideInputs(NamedTuple):
                 if left is not None and right is not None and left.shape == right.shape:
                     yield WideCase({**self.base, other: left.astype(right.dtype)}, has_ties=True)
         exact = np.array(numbers)
-        for _ in range(_TIES if exact.size else 0):
+        for _ in range(_TIES):
             with np.errstate(over="ignore", invalid="ignore"):
                 all_tied = {name: rng.choice(exact, value.shape).astype(value.dtype) for name, value in arrays.items()}
             yield WideCase({**self.base, **all_tied}, has_ties=True)

@@ -1,42 +1,35 @@
 """Look once more at models that only run as a whole: OpenVINO IR has no regions whose limits and tables could be drawn.
 
-Both models run on inputs at which a difference may show that ordinary numbers hide (see `wide_inputs`). A
-difference counts where it shows again on inputs that are a little off, because engines round in ways of their own; on
-large numbers, it has to be large beside the numbers of the output. What shows at exact limits alone may be rounding,
-too: then there is no verdict. Nor is there one where one model alone gives NaN or an infinity on numbers that need not
-be ordinary: formulas overflow where kernels do not. Where ordinary numbers show the same of two engines already (one
-clips NaN, the other passes it on), it says nothing.
+Both models run on inputs at which a difference may show that ordinary numbers hide (see `wide_inputs`). A difference
+counts where it shows again on inputs that are a little off, because engines round in ways of their own; on large
+numbers, it has to be large beside the numbers of the output. What shows at exact limits alone may be rounding, too, or
+on numbers that may be off by next to nothing: then there is no verdict. Nor is there one where one model alone gives
+NaN or an infinity on numbers that need not be ordinary: formulas overflow where kernels do not.
 
-Of two IRs, constants that have one name and other elements must have been read: a run of the second model with
-other elements there gives something else (see `regions.reading` for ONNX models).
+Where two engines run the models (one clips NaN, the other passes it on), OpenVINO runs both first: it alone tells
+models apart, and not engines.
 """
 
 from __future__ import annotations
 
 import itertools
-import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-import onnx
 
-from splitgraph.formats.openvino_ir import OpenVINOModel
 from splitgraph.verification.comparison import Comparison
-from splitgraph.verification.engine_settings import EngineSettings
-from splitgraph.verification.engines.engine_process import Attempt, EngineRun, workplace
-from splitgraph.verification.models.ir_constants import ChangedConstant, changed_constants, with_other_elements
+from splitgraph.verification.engines.engine_process import Attempt, EngineRun
 from splitgraph.verification.models.model_files import scoped_nodes
 from splitgraph.verification.models.model_pair import ComparedModel
 from splitgraph.verification.values import Array, Value, tensors_of
-from splitgraph.verification.verdict.ir_and_onnx import constants_of_one
 from splitgraph.verification.verdict.wide_inputs import WideCase, WideInputs
 from splitgraph.verification.verification import Difference
 
-# So large beside the largest number of an output is no rounding: of one engine, between two, and between two that
-# differ on one model.
+# So large beside the largest number of an output is no rounding: of one engine, between two, and between two where one
+# of them gives the same for both models.
 _SHARE, _SHARE_BETWEEN, _SHARE_AT_MOST = 1e-3, 1e-2, 0.1
 _LEAST = 1e-4
 # So many cases at least and at most; of those that differ, so many run again.
@@ -44,8 +37,8 @@ _FEWEST, _MOST, _MOST_AGAIN = 16, 256, 3
 # Operators and layers that order numbers, and parts of the names of those that select boxes.
 _ORDERING = frozenset({"ArgMax", "ArgMin", "Hardmax", "Sort", "TopK", "Unique"})
 _SELECTING = ("NonMaxSuppression", "Nms", "DetectionOutput", "Proposal")
-# So many constants that differ are asked for, and so many of their rows come first.
-_MOST_CONSTANTS, _MOST_ROWS = 8, 64
+# So many of the inputs on which two engines agree run by one of them alone.
+_MOST_USUAL = 3
 
 Run = Callable[[Sequence[Attempt], float], EngineRun]
 
@@ -61,60 +54,94 @@ class Wide(NamedTuple):
 
 
 class _Apart(NamedTuple):
-    """A case on which the outputs differ. place: among the cases. is_finite: numbers differ. share: by so much, beside
-    the largest number of the output.
-    """
+    """A case on which the outputs differ. place: among the cases. is_finite: numbers differ."""
 
     place: int
     difference: Difference
     is_finite: bool = True
-    share: float = math.inf
+
+
+class WideRunner(NamedTuple):
+    """Runs both models. run: for at most so many seconds. comparison: of outputs on numbers of ordinary size. share: on
+    others, what is larger is no rounding. is_one: by one engine, from weights of one precision. overflow_tells: it says
+    something where one model alone gives NaN or an infinity. is_sure: so does what differs on large numbers.
+    """
+
+    run: Run
+    comparison: Comparison
+    share: float
+    is_one: bool
+    overflow_tells: bool
+    is_sure: bool = True
+
+
+def runner_of(run: Run, comparison: Comparison, *, is_one: bool, overflow_tells: bool = True) -> WideRunner:
+    """Return a runner with the share of what it runs by."""
+    return WideRunner(run, comparison, _SHARE if is_one else _SHARE_BETWEEN, is_one, overflow_tells)
 
 
 @dataclass(frozen=True, slots=True)
 class WideLook:
-    """Runs both models on further inputs. inputs: draws them. run: both models, for at most so many seconds. run_alike:
-    both by OpenVINO, where two engines run them otherwise. comparison: of outputs on numbers of ordinary size. names:
-    of the outputs. overflow_tells: it says something where one model alone gives NaN or an infinity.
+    """Runs both models on further inputs. inputs: draws them. runner: for the verdict. alone: by OpenVINO, where two
+    engines run the models otherwise. names: of the outputs.
     """
 
     inputs: WideInputs
-    run: Run
-    run_alike: Run | None
-    comparison: Comparison
+    runner: WideRunner
+    alone: WideRunner | None
     names: Sequence[str]
-    overflow_tells: bool
 
-    def find(self, number: int, count: int, ends: float) -> Wide:
-        """Return the first difference. number: of the first new case. count: how many there is time for. ends: as
-        `time.monotonic` tells it.
+    def find(self, accepted: Sequence[Attempt], count: int, ends: float) -> Wide:
+        """Return the first difference. accepted: what both models ran on before. count: how many cases there is time
+        for. ends: as `time.monotonic` tells it.
         """
-        drawn = self.inputs.cases()
-        if not self.inputs.is_one and any(map(_orders_numbers, self.inputs.pair)):
+        number = max(attempt.case for attempt in accepted) + 1
+        cases = list(itertools.islice(self.inputs.cases(), max(_FEWEST, min(count, _MOST))))
+        if self.alone is None:
+            return self._look(self.runner, cases, number, ends)
+        usual = [WideCase(attempt.inputs, is_ordinary=True) for attempt in accepted[:_MOST_USUAL]]
+        alone = self._look(self.alone, [*usual, *cases], number, ends)
+        if alone.difference is not None:
+            return alone
+        runner = self.runner
+        if alone.attempts:
+            # What differs now, is the engines, and not the models: by a little, this is rounding.
+            runner = runner._replace(share=_SHARE_AT_MOST, overflow_tells=False, is_sure=False)
+        both = self._look(runner, [case for case in cases if not case.has_ties], number, ends)
+        return both._replace(attempts=alone.attempts or both.attempts)
+
+    def _look(self, runner: WideRunner, cases: Sequence[WideCase], number: int, ends: float) -> Wide:
+        if not runner.is_one and any(map(_orders_numbers, self.inputs.pair)):
             # Behind a limit numbers are equal, and each engine has an order of its own for these.
-            drawn = (case for case in drawn if case.is_ordinary)
-        cases = list(itertools.islice(drawn, max(_FEWEST, min(count, _MOST))))
-        both, apart = self._apart(cases, number, ends)
-        apart = apart[:_MOST_AGAIN]
+            cases = [case for case in cases if case.is_ordinary]
+        both, apart = self._apart(runner, cases, number, ends)
+        wrong = [cases[each.place] for each in apart[:_MOST_AGAIN]]
         rng, names = np.random.default_rng(self.inputs.seed + 1), self.inputs.maker.varying()
-        again = [cases[each.place].moved(names, rng) for each in apart]
-        confirmed = {each.place for each in self._apart(again, number, ends)[1]} if again else set()
-        alike = self._alike([cases[each.place] for each in apart], number, ends) if confirmed else set()
-        for at, told in enumerate(apart):
-            # Where OpenVINO gives one result for both models, the engines differ: by a little, this is rounding.
-            if at not in confirmed or (at in alike and told.share <= _SHARE_AT_MOST):
+        again = [*(case.moved(names, rng) for case in wrong), *(case.nearly(names, rng) for case in wrong)]
+        ran, differ = self._apart(runner, again, number, ends) if again else ([], [])
+        confirmed = {each.place for each in differ}
+        found = []
+        for at, (told, case) in enumerate(zip(apart, wrong, strict=False)):
+            # What had no time to run again stays open.
+            if not {at, at + len(wrong)} & confirmed and {at, at + len(wrong)} & set(ran):
                 continue
-            case = cases[told.place]
             where = "at exact limits" if case.has_ties else "on numbers around limits, rows of tables or other sizes"
             difference = replace(told.difference, reason=f"{told.difference.reason}, {where}")
-            return Wide(difference, at not in alike and told.is_finite and not case.has_ties and not case.is_large)
-        plain = [place for place in both if not cases[place].has_ties]
-        return Wide(attempts=[Attempt(number + place, 0, cases[place].inputs) for place in plain])
+            is_clear = at in confirmed and told.is_finite and not case.has_ties and not case.is_large
+            found.append(Wide(difference, is_clear and (runner.is_sure or case.is_ordinary)))
+        if found:
+            return max(found, key=lambda each: each.is_clear)
+        plain = set(both) - {each.place for each in apart}
+        return Wide(
+            attempts=[Attempt(number + at, 0, cases[at].inputs) for at in sorted(plain) if not cases[at].has_ties]
+        )
 
-    def _apart(self, cases: Sequence[WideCase], number: int, ends: float) -> tuple[list[int], list[_Apart]]:
+    def _apart(
+        self, runner: WideRunner, cases: Sequence[WideCase], number: int, ends: float
+    ) -> tuple[list[int], list[_Apart]]:
         """Return the cases that both models ran on, and those on which the outputs differ: what tells most first."""
         attempts = [Attempt(number + place, 0, case.inputs) for place, case in enumerate(cases)]
-        ran = self.run(attempts, max(ends - time.monotonic(), 0.0))
+        ran = runner.run(attempts, max(ends - time.monotonic(), 0.0))
         both, found = [], []
         for place, case in enumerate(cases):
             key = (number + place, 0)
@@ -122,36 +149,24 @@ class WideLook:
                 both.append(place)
                 pair = ran.outputs[0][key], ran.outputs[1][key]
                 if case.is_ordinary:
-                    usual = self.comparison.compare_outputs(self.names, *pair, number + place)
+                    usual = runner.comparison.compare_outputs(self.names, *pair, number + place)
                     found += [] if usual is None else [_Apart(place, usual)]
                 else:
-                    kinds = (True, False) if self.overflow_tells and not case.is_large else (True,)
-                    found += self._compared(*pair, place, number + place, kinds)
+                    kinds = (True, False) if runner.overflow_tells and not case.is_large else (True,)
+                    found += self._compared(*pair, (place, number + place), runner.share, kinds)
         return both, sorted(found, key=lambda each: _rank(cases[each.place], each))
 
-    def _alike(self, cases: Sequence[WideCase], number: int, ends: float) -> set[int]:
-        """Return the places of cases of large numbers on which OpenVINO gives one result for both models."""
-        if self.run_alike is None:
-            return set()
-        places = [place for place, case in enumerate(cases) if not case.is_ordinary]
-        attempts = [Attempt(number + place, 0, cases[place].inputs) for place in places]
-        ran = self.run_alike(attempts, max(ends - time.monotonic(), 0.0))
-        found = set()
-        for place in places:
-            key = (number + place, 0)
-            if key in ran.outputs[0] and key in ran.outputs[1]:
-                pairs = zip(ran.outputs[0][key], ran.outputs[1][key], strict=True)
-                arrays = (
-                    each for one, other in pairs for each in zip(tensors_of(one), tensors_of(other), strict=False)
-                )
-                found |= set() if any(_difference(*each, _SHARE) for each in arrays) else {place}
-        return found
-
     def _compared(
-        self, before: Sequence[Value], after: Sequence[Value], place: int, case: int, kinds: Sequence[bool]
+        self,
+        before: Sequence[Value],
+        after: Sequence[Value],
+        place: tuple[int, int],
+        share: float,
+        kinds: Sequence[bool],
     ) -> Iterator[_Apart]:
-        """Yield how outputs differ clearly, or else where one of them alone is not finite. kinds: finite, or not."""
-        share = _SHARE if self.inputs.is_one else _SHARE_BETWEEN
+        """Yield how outputs differ clearly, or else where one of them alone is not finite. place: among the cases, and
+        the number of the case. kinds: finite, or not.
+        """
         pairs = [
             (name, left, right)
             for name, one, other in zip(self.names, before, after, strict=True)
@@ -161,7 +176,7 @@ class WideLook:
             for name, left, right in pairs:
                 reason = _difference(left, right, share) if is_finite else _overflow(left, right)
                 if reason:
-                    yield _Apart(place, Difference(name, case, reason), is_finite, _share(left, right))
+                    yield _Apart(place[0], Difference(name, place[1], reason), is_finite)
                     return
 
 
@@ -206,16 +221,6 @@ def _difference(left: Array, right: Array, share: float) -> str:
     return _told(wrong, left, right)
 
 
-def _share(left: Array, right: Array) -> float:
-    """Return how much two tensors differ beside the largest number of the first one; infinity if that is not known."""
-    if left.shape != right.shape or left.dtype.kind != "f" or right.dtype.kind != "f":
-        return math.inf
-    one, other = left.astype(np.float64), right.astype(np.float64)
-    is_finite = np.isfinite(one) & np.isfinite(other)
-    most = np.abs(one[is_finite]).max(initial=0.0)
-    return float(np.abs(one - other)[is_finite].max(initial=0.0) / most) if most and is_finite.all() else math.inf
-
-
 def _overflow(left: Array, right: Array) -> str:
     """Return where one of two tensors alone has a number that is not finite; "" for nowhere."""
     if left.shape != right.shape or left.dtype != right.dtype or left.dtype.kind in "OUSiub":
@@ -230,58 +235,3 @@ def _told(wrong: Array, left: Array, right: Array) -> str:
     place = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
     where = f"at {[int(index) for index in place]} " if wrong.ndim else ""
     return f"{where}the first model gives {left[place]}, the second {right[place]}"
-
-
-def constants_that_differ(pair: Sequence[ComparedModel]) -> list[ChangedConstant]:
-    """Return constants that differ, of the second IR, or of the only one."""
-    (before, first), (after, second) = ((compared, compared.model) for compared in pair)
-    found: Iterator[ChangedConstant] = iter(())
-    if isinstance(first, OpenVINOModel) and isinstance(second, OpenVINOModel):
-        found = changed_constants(first, second)
-    elif isinstance(second, OpenVINOModel) and isinstance(first, onnx.ModelProto):
-        found = constants_of_one(first, before.folder, second)
-    elif isinstance(first, OpenVINOModel) and isinstance(second, onnx.ModelProto):
-        found = constants_of_one(second, after.folder, first)
-    return [*itertools.islice(found, _MOST_CONSTANTS)]
-
-
-def rows_that_differ(changes: Sequence[ChangedConstant]) -> dict[int, list[int]]:
-    """Return the rows in which constants differ, by the number of rows, along each dimension."""
-    rows: dict[int, dict[int, None]] = {}
-    for change in changes:
-        shape = change.arrays[1].shape
-        if not shape:
-            continue
-        for length, places in zip(shape, np.unravel_index(change.places, shape), strict=True):
-            rows.setdefault(length, {}).update(dict.fromkeys(map(int, np.unique(places)[:_MOST_ROWS])))
-    return {length: list(found) for length, found in rows.items()}
-
-
-def unread_constants(
-    changes: Sequence[ChangedConstant],
-    pair: Sequence[ComparedModel],
-    settings: EngineSettings,
-    attempts: Sequence[Attempt],
-    ends: float,
-) -> Iterator[ChangedConstant]:
-    """Yield constants that no run reads. changes: what differs. attempts: what both models ran on."""
-    compared = next(each for each in reversed(pair) if each.is_ir)
-    model, ports = compared.model, None if compared.ports is None else compared.ports.as_json()
-    assert isinstance(model, OpenVINOModel)
-    for change in changes:
-        left = ends - time.monotonic()
-        if left <= 0:
-            return
-        with workplace([model, with_other_elements(model, change)], (ports, ports), settings=settings) as own:
-            ran = own.run("openvino", attempts, left)
-        if ran.outputs[0] and ran.outputs[1].keys() == ran.outputs[0].keys() and not _differs(ran):
-            yield change
-
-
-def _differs(ran: EngineRun) -> bool:
-    for key, outputs in ran.outputs[0].items():
-        for one, other in zip(outputs, ran.outputs[1][key], strict=True):
-            for left, right in zip(tensors_of(one), tensors_of(other), strict=False):
-                if left.shape != right.shape or left.tobytes() != right.tobytes():
-                    return True
-    return False
