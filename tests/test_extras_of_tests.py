@@ -9,7 +9,6 @@ from functools import cache
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
-import pytest
 from left_out_tests import left_out
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
@@ -110,7 +109,6 @@ def test_extras_outside_of_test_are_known() -> None:
     assert not OF_OTHERS & {"onnxruntime", "pytest", "numpy"}
 
 
-@pytest.mark.slow
 def test_a_module_that_needs_another_extra_is_left_out_without_it() -> None:
     missing = modules_of(OF_OTHERS | OF_CAMPAIGNS)
     ignored = left_out(missing)

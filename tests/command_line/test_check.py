@@ -68,7 +68,7 @@ def test_all_targets(run: Run, uneven: None) -> None:
 
 def test_what_a_run_finds_out_is_told_with_the_command(run: Run, folder: Path) -> None:
     text = '<ir_version: 8, opset_import: ["": 24]> g (float[6] x) => (float[] y) <int64 i = {0}>'
-    body = "{ q = SplitToSequence<axis = 0>(x) y = SequenceAt(q, i) }"
+    body = "{ q = SplitToSequence<axis = 0>(x) r = SequenceErase(q, i) y = SequenceAt(r, i) }"
     onnx.save(onnx.parser.parse_model(f"{text} {body}"), "sequence.onnx")
     _, out, _ = run("check", "sequence.onnx", "--all-targets")
     rows = groups(out)["not known; to find out:  splitgraph check sequence.onnx --target NAME --run"]

@@ -86,7 +86,7 @@ _ORDERING = frozenset(
 _QUANTIZING = frozenset({"DynamicQuantizeLinear", "QuantizeLinear"})
 # Operators of which the specification does not say what an infinity does: in a range that is quantized, or beside an
 # edge that is weighted with 0, or as a position.
-_FINITE = frozenset({"DeformConv", "DynamicQuantizeLinear", "RoiAlign"})
+_FINITE = frozenset({"DeformConv", "DynamicQuantizeLinear", "GridSample", "RoiAlign"})
 
 
 _ANY: Mapping[str, Sequence[float]] = {}

@@ -183,6 +183,13 @@ OPEN = {
         WRITTEN_OUT,
         constants=INT8 | {"low": F(-128), "high": F(127)},
     ),
+    # Nor which pixel is at NaN.
+    "a position of GridSample": Pair(
+        "float[1, 1, 2, 3] x, float[1, H, W, 2] i => float[1, 1, H, W] y",
+        'y = GridSample<mode = "bilinear", padding_mode = "border">(x, i)',
+        'c = Clip(i, low, high) y = GridSample<mode = "bilinear", padding_mode = "border">(x, c)',
+        constants={"low": F(-10), "high": F(10)},
+    ),
 }
 
 
