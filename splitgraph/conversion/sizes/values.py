@@ -20,8 +20,8 @@ from splitgraph.model.value_type import Contents
 _MOST_NUMBERS, _MOST_READ = 8, 1024
 # So many dimensions are tried for a number.
 _MOST_ALIKE = 3
-# Products, in which a number may be the inverse of a length, in a float32.
-_PRODUCTS, _ROUNDING = ("Mul", "Multiply"), 1e-6
+# Products, in which a number may be the inverse of a length, as float32 and float16 round it.
+_PRODUCTS, _ROUNDING, _ROUNDING_OF_HALVES = ("Mul", "Multiply"), 1e-6, 1e-3
 _DIVIDE = "If it follows, divide by what the model computes from the shape of its input, and reshape that model."
 # So many sizes that stay are multiplied with a length.
 _MOST_FACTORS = 6
@@ -74,13 +74,13 @@ def read_values(site: Site) -> None:
         if isinstance(read, Dim):
             site.compute_with(position, entry, read)
         if read is None and not lengths and ctx.node.op_type in _PRODUCTS:
-            _read_inverse(site, position, entry, number)
+            _read_inverse(site, position, entry, number, _ROUNDING_OF_HALVES if dtype == "float16" else _ROUNDING)
 
 
-def _read_inverse(site: Site, position: int, entry: int, number: object) -> None:
+def _read_inverse(site: Site, position: int, entry: int, number: object, rounding: float) -> None:
     """A product with 1/126 is a division by what may be a length, as OpenVINO writes it. It can only stay."""
     inverse = round(1 / number) if isinstance(number, float) and 0 < number < 1 else 0
-    if inverse < _LARGE or abs(float(number) * inverse - 1) > _ROUNDING:  # type: ignore[arg-type]
+    if inverse < _FEWEST_OF_FLOATS or abs(float(number) * inverse - 1) > rounding:  # type: ignore[arg-type]
         return
     lengths = [*_lengths(site, inverse, is_float=True)]
     if lengths:

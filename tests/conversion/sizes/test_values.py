@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx import ModelProto, parser
+from onnx import ModelProto, numpy_helper, parser
 from onnx.reference import ReferenceEvaluator
 
 import splitgraph
@@ -131,3 +131,30 @@ def test_a_product_of_lengths_and_sizes_that_stay_is_asked(
     )
     told = [text for _, text in asked(made, *shape)]
     assert told == ([f"entry 0 can mean {number} whatever the size of the data, or {meant}"] if meant else [])
+
+
+@pytest.mark.parametrize("dtype", ["float", "float16"])
+@pytest.mark.parametrize(
+    ("number", "size", "meant"),
+    [
+        (1 / 6, "T", "1/(T)"),
+        (1 / 6, 9, "1/(x[1])"),
+        (1 / 5, "T", "1/(T - 1)"),
+        # No number of the length, and one that is no inverse.
+        (1 / 4, "T", None),
+        (0.3, "T", None),
+        (0.5, "T", None),
+    ],
+)
+def test_a_product_with_the_inverse_of_a_length_is_asked(
+    number: float, size: int | str, meant: str | None, dtype: str
+) -> None:
+    """A mean over 6 places, as a sum and a factor."""
+    made = parser.parse_model(
+        f'<ir_version: 8, opset_import: ["": 17]> g ({dtype}[2, 6, 4] x) => ({dtype}[2, 4] y) '
+        "<int64[1] a = {1}> { s = ReduceSum <keepdims = 0> (x, a) y = Mul (s, c) }"
+    )
+    factor = np.array(number, np.float32 if dtype == "float" else np.float16)
+    made.graph.initializer.append(numpy_helper.from_array(factor, "c"))
+    told = [text for _, text in asked(made, 2, size, 4)]
+    assert [meant in text for text in told] == ([True] if meant else []), told
