@@ -11,9 +11,10 @@ from splitgraph.conversion.plan import Plan
 from splitgraph.conversion.repair import repaired
 from splitgraph.conversion.rewrite import GivenSizes, Rewrite, step
 from splitgraph.conversion.sizes.constant_outputs import told_outputs, with_readers, without_idle_readers
-from splitgraph.conversion.sizes.follow import Operators, Reading
+from splitgraph.conversion.sizes.follow import Operators
 from splitgraph.conversion.sizes.formulas import NotWritable
 from splitgraph.conversion.sizes.laws import told_conditions
+from splitgraph.conversion.sizes.needs import Reading
 from splitgraph.conversion.sizes.over import APART, FLOW, OVER
 from splitgraph.conversion.sizes.rounds import given_by_the_user
 from splitgraph.conversion.sizes.rules import RULES, SAYING

@@ -11,9 +11,9 @@ from splitgraph.conversion.openvino_ir import Place, graph_at
 from splitgraph.conversion.plan import Plan
 from splitgraph.conversion.rewrite import GivenSizes, Rewrite
 from splitgraph.conversion.sizes.baked import is_right
-from splitgraph.conversion.sizes.follow import Reading
 from splitgraph.conversion.sizes.formulas import NotWritable
 from splitgraph.conversion.sizes.laws import told_conditions
+from splitgraph.conversion.sizes.needs import Reading
 from splitgraph.conversion.sizes.rounds import given_by_the_user
 from splitgraph.conversion.sizes.rules_ir import LAYERS
 from splitgraph.conversion.sizes.search import find_reading

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from splitgraph.conversion.sizes.follow import Counted, InputPlace, Repeated
 from splitgraph.conversion.sizes.last_walk import LastWalk, Producer, Stuck
+from splitgraph.conversion.sizes.needs import Counted, InputPlace, Repeated
 from splitgraph.conversion.sizes.weights import NotRead, WeightReader
 from splitgraph.dim import DimLike, product, symbols_of
 from splitgraph.model.deferred import np

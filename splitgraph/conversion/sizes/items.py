@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from splitgraph.conversion.sizes.bodies import ports_of_body
-from splitgraph.conversion.sizes.follow import Follower, InputPlace, Repeated, Triangle
+from splitgraph.conversion.sizes.follow import Follower
+from splitgraph.conversion.sizes.needs import InputPlace, Repeated, Triangle
 from splitgraph.dim import Dim, DimLike, product, symbols_of
 from splitgraph.inference import Walked
 from splitgraph.inference.walk_results import GraphDetail

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from splitgraph.conversion.sizes.follow import Follower, InputPlace
+from splitgraph.conversion.sizes.follow import Follower
+from splitgraph.conversion.sizes.needs import InputPlace
 from splitgraph.conversion.sizes.weights import constant_tensor
 from splitgraph.dim import Dim, DimLike
 from splitgraph.inference.alone import Given

@@ -11,8 +11,8 @@ from typing import Any
 
 from splitgraph.conversion.sizes.counting import Counting
 from splitgraph.conversion.sizes.digits import Digit, Order, is_one_factor, regrouped
-from splitgraph.conversion.sizes.follow import Counted, Cut, InputPlace, Need, Repeated, Triangle
 from splitgraph.conversion.sizes.last_walk import LastWalk, Producer, Stuck
+from splitgraph.conversion.sizes.needs import Counted, Cut, InputPlace, Need, Repeated, Triangle
 from splitgraph.conversion.sizes.weights import NotRead, WeightReader, found_along
 from splitgraph.dim import Dim, DimLike, symbols_of
 from splitgraph.inference.alone import Made, Source

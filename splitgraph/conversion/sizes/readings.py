@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from math import prod
 
 from splitgraph.conversion.sizes.digits import is_one_factor
-from splitgraph.conversion.sizes.follow import Meaning, Site
+from splitgraph.conversion.sizes.follow import Site
+from splitgraph.conversion.sizes.needs import Meaning
 from splitgraph.dim import Dim, DimLike, product, symbols_of
 
 # The end of a slice that takes everything that is left, forwards and backwards.

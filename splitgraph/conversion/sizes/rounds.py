@@ -7,8 +7,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from copy import deepcopy
 
 from splitgraph.conversion.plan import errors_of
-from splitgraph.conversion.sizes.follow import Follower, InputPlace, Need, Operators
+from splitgraph.conversion.sizes.follow import Follower, Operators
 from splitgraph.conversion.sizes.last_walk import LastWalk, Stuck
+from splitgraph.conversion.sizes.needs import InputPlace, Need
 from splitgraph.conversion.sizes.origins import Origins
 from splitgraph.conversion.sizes.values import constant_input
 from splitgraph.conversion.sizes.wanted import Wanted

@@ -13,9 +13,10 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from splitgraph.conversion.sizes.digits import Choice, Order, is_one_factor
-from splitgraph.conversion.sizes.follow import Alternative, Follower, InputPlace, Need, Operators, Reading
+from splitgraph.conversion.sizes.follow import Follower, Operators
 from splitgraph.conversion.sizes.items import items_by_number
 from splitgraph.conversion.sizes.laws import Judgement, judge
+from splitgraph.conversion.sizes.needs import Alternative, InputPlace, Need, Reading
 from splitgraph.conversion.sizes.rounds import in_the_way, walk_followed
 from splitgraph.conversion.sizes.wanted import Wanted
 from splitgraph.conversion.sizes.weights import WeightReader

@@ -10,7 +10,8 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 
-from splitgraph.conversion.sizes.follow import Meaning, Rule, Site, Stays
+from splitgraph.conversion.sizes.follow import Rule, Site
+from splitgraph.conversion.sizes.needs import Meaning, Stays
 from splitgraph.conversion.sizes.readings import read_larger
 from splitgraph.dim import Dim, DimLike, symbol, symbols_of
 from splitgraph.inference.context import NodeContext

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from splitgraph.conversion.sizes.follow import Counted, Repeated, Triangle
+from splitgraph.conversion.sizes.needs import Counted, Repeated, Triangle
 from splitgraph.formats.external_data import with_external_data
 from splitgraph.model.attributes import CONSTANT_DTYPES, attribute_value
 from splitgraph.model.deferred import helper, np

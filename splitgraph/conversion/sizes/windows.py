@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from splitgraph.conversion.sizes.follow import Meaning, Rule, Site, Stays
+from splitgraph.conversion.sizes.follow import Rule, Site
+from splitgraph.conversion.sizes.needs import Meaning, Stays
 from splitgraph.dim import Dim
 from splitgraph.model.attributes import attribute_value
 from splitgraph.model.onnx_proto import NodeProto

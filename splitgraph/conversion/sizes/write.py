@@ -10,8 +10,9 @@ from typing import Any
 from splitgraph.conversion.node import Node
 from splitgraph.conversion.plan import Plan, Replacement
 from splitgraph.conversion.sizes.draft import NUM_OUTPUTS, SizeDraft, WrittenSizes, equal_parts
-from splitgraph.conversion.sizes.follow import Counted, Follower, InputPlace, Repeated, Triangle
+from splitgraph.conversion.sizes.follow import Follower
 from splitgraph.conversion.sizes.formulas import NotWritable, plain_target
+from splitgraph.conversion.sizes.needs import Counted, InputPlace, Repeated, Triangle
 from splitgraph.dim import DimLike
 from splitgraph.inference import Walked
 from splitgraph.inference.walk_results import NodePlace

@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 
 from splitgraph.conversion.openvino_ir import GraphEditor, NewPort, Place, graph_at, insert_input, nodes_of, set_data
 from splitgraph.conversion.rewrite import Change
-from splitgraph.conversion.sizes.follow import Counted, Follower, InputPlace, Repeated, Triangle
+from splitgraph.conversion.sizes.follow import Follower
 from splitgraph.conversion.sizes.formulas import NotWritable, SizeFormulas, plain_target
+from splitgraph.conversion.sizes.needs import Counted, InputPlace, Repeated, Triangle
 from splitgraph.dim import Dim, DimLike
 from splitgraph.formats.openvino_ir import Graph, Layer, OpenVINOModel, Port
 from splitgraph.formats.openvino_ir.notation import dtype_of, name_of, precision_of

@@ -13,7 +13,7 @@ from onnx.reference import ReferenceEvaluator
 
 import splitgraph
 from splitgraph.conversion.sizes import weights
-from splitgraph.conversion.sizes.follow import Repeated, Triangle
+from splitgraph.conversion.sizes.needs import Repeated, Triangle
 from splitgraph.conversion.sizes.weights import found_along
 
 # Elements of more than 64 KiB stay in a file of more than 1 MiB.

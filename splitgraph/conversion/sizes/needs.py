@@ -1,0 +1,128 @@
+"""What a walk with new sizes says: what a node needs, what weights are, and what a number can mean."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from splitgraph.conversion.sizes.digits import Choice
+from splitgraph.dim import DimLike
+from splitgraph.model.scopes import GraphPath
+
+
+class InputPlace(NamedTuple):
+    """An input of a node: its graph, the number of the node there, and of the input."""
+
+    path: GraphPath
+    node: int
+    position: int
+
+
+class Need(NamedTuple):
+    """A value whose size along an axis has to become a dimension, because a node needs that. name: of the value. entry:
+    of indices, which entry along their last axis counts the items. digits: of indices, the dimensions that they count
+    together, the last one fastest.
+    """
+
+    place: InputPlace
+    name: str
+    axis: int
+    dim: DimLike
+    location: str
+    entry: int | None = None
+    digits: tuple[DimLike, ...] = ()
+
+
+class Repeated(NamedTuple):
+    """What weights are along an axis: all the same, or numbers that are counted in steps of 1 or -1. times: where they
+    start is so many times the size, and `start`: 4, 3 … 0 of 5 start at the size and -1.
+    """
+
+    axis: int
+    start: int = 0
+    step: int = 0
+    times: int = 0
+
+    def first(self, size: DimLike) -> DimLike:
+        """Return where numbers of a size start."""
+        return self.times * size + self.start
+
+
+class Counted(NamedTuple):
+    """What indices or positions are along an axis: one entry along another axis, the last one of indices, counts from
+    0, and all else is the same.
+    """
+
+    axis: int
+    entry: int
+    along: int = -1
+
+
+class Cut(NamedTuple):
+    """An axis of weights that goes over several dimensions, as over the places of a grid: their old sizes, and the
+    dimensions that they become.
+    """
+
+    axis: int
+    sizes: tuple[int, ...]
+    dims: tuple[DimLike, ...]
+
+    def parts(self, shape: Sequence[Any], sizes: Sequence[Any]) -> tuple[Any, ...]:
+        """Return a shape with these sizes in place of the axis."""
+        return (*shape[: self.axis], *sizes, *shape[self.axis + 1 :])
+
+
+class Triangle(NamedTuple):
+    """What weights are along their last two axes: one value up to a diagonal, and another above it, as in a causal
+    mask. diagonal: the largest column less the row that has the first value.
+    """
+
+    diagonal: int
+    below: Any
+    above: Any
+
+
+class Meaning(NamedTuple):
+    """What a number of a constant can mean. says: the same as a user says it, where that is another one: T - 2 for -2.
+    entry: the one that changes, if it is not that of the number.
+    """
+
+    value: DimLike
+    says: DimLike | None = None
+    entry: int | None = None
+
+
+# What has several readings: a Reshape, by the dimensions of its data, the target, and the number of the digit; or an
+# entry of a constant input.
+Reading = tuple[tuple[DimLike, ...], tuple[DimLike, ...], int] | tuple[InputPlace, int]
+
+
+class Stays(NamedTuple):
+    """A number that no node of its kind can compute with. form: how what it can mean is told. otherwise: what to do if
+    it does not stay.
+    """
+
+    form: str
+    otherwise: str
+
+
+class Alternative(NamedTuple):
+    """A node with a number that has several readings, and its input. is_attribute: the number is in an attribute of
+    this version of the operator instead, where nobody can say what it means. stays: for a number that can only
+    stay. also: the locations of other Reshapes that are read alike.
+    """
+
+    choice: Choice
+    place: InputPlace
+    location: str
+    is_attribute: bool = False
+    stays: Stays | None = None
+    also: tuple[str, ...] = ()
+
+    @property
+    def locations(self) -> tuple[str, ...]:
+        return self.location, *self.also
+
+    def repeated_at(self, location: str) -> Alternative:
+        """Return the same for another Reshape, too."""
+        return self if location in self.locations else self._replace(also=(*self.also, location))
