@@ -1,9 +1,9 @@
 """Run versions of operators that onnx's evaluator lacks, or would run with the meaning of a later one.
 
 They are the versions that conversions read and write: binary operators that broadcast by an attribute, inputs that were
-attributes, Scatter, DequantizeLinear before its blocks, and Clip, LogSoftmax, LpNormalization and Pow, which it
-computes wrongly, and GatherElements, which fails along more than 63 elements. Each is written from the text of its
-version.
+attributes, Scatter, DequantizeLinear before its blocks; Clip, LogSoftmax, LpNormalization, Pow and StringNormalizer,
+which it computes wrongly; and GatherElements, which fails along more than 63 elements. Each is written from the text of
+its version.
 
 Decisions where the specification leaves something open:
 
@@ -209,6 +209,20 @@ def _one_hot(_: str, inputs: _Inputs, given: _Attributes) -> Array:
     return np.asarray(np.where(is_hot, values[1], values[0]))
 
 
+def _normalized_texts(_: str, inputs: _Inputs, given: _Attributes) -> Array:
+    (data,) = _required(inputs, 1)
+    stopwords = set(given.get("stopwords", ()))
+    if not given.get("is_case_sensitive", 0):
+        lowered = {word.lower() for word in stopwords}
+        kept = [text for text in data.ravel().tolist() if text.lower() not in lowered]
+    else:
+        kept = [text for text in data.ravel().tolist() if text not in stopwords]
+    change = {"LOWER": str.lower, "UPPER": str.upper}.get(given.get("case_change_action", "NONE"), str)
+    # Where nothing is left, an empty text is.
+    made = np.array([change(text) for text in kept] or [""], dtype=object)
+    return made.reshape(1, -1) if data.ndim == 2 else made
+
+
 def _required(inputs: _Inputs, count: int) -> list[Array]:
     found = [value for value in inputs[:count] if value is not None]
     if len(found) < count:
@@ -236,6 +250,7 @@ _KERNELS: Mapping[tuple[str, int], _Kernel] = {
     ("Tile", 1): _tile,
     ("Scatter", 9): _scatter,
     ("OneHot", 9): _one_hot,
+    ("StringNormalizer", 10): _normalized_texts,
     **{("DequantizeLinear", version): _dequantize for version in (10, 13)},
     **{("GlobalLpPool", version): _global_lp_pool for version in (1, 2, 22)},
 }

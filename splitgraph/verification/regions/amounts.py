@@ -1,4 +1,6 @@
-"""Draw other amounts for the inputs of a region: of iterations, elements of sequences, n-grams and equal elements."""
+"""Draw other amounts for the inputs of a region: of iterations, elements of sequences, n-grams, equal elements, and
+boxes that overlap more and less.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +19,8 @@ _MOST_COUNT, _MOST_LIMITS = 1000, 4
 _LONGEST_PART, _MOST_PARTS = 2**14, 12
 # So many equal elements are drawn.
 _REPETITIONS = (8, 128)
+# So many boxes overlap, each a part of its side away from the next.
+_BOXES, _SHIFTS = 16, (0.05, 0.15, 0.4)
 
 
 def draw_counts(
@@ -86,3 +90,18 @@ def draw_repeated(models: Iterable[onnx.ModelProto], free: Mapping[str, Array]) 
     for name in {node.input[0] for node in uniques} & free.keys():
         if free[name].ndim == 1:
             yield from ({name: np.repeat(free[name][:1], count)} for count in _REPETITIONS)
+
+
+def draw_boxes(models: Iterable[onnx.ModelProto], free: Mapping[str, Array]) -> Iterator[dict[str, Value]]:
+    """Yield boxes for what a NonMaxSuppression selects, each beside the one before: by their corners, and centres."""
+    nodes = (node for model in models for node, _ in scoped_nodes(model) if node.op_type == "NonMaxSuppression")
+    for boxes, scores in {(node.input[0], node.input[1]) for node in nodes}:
+        if boxes not in free or scores not in free:
+            continue
+        for shift in _SHIFTS:
+            start = shift * np.arange(_BOXES)[:, np.newaxis] * np.array([1.0, 0.5])
+            falling = np.linspace(1, 0.1, _BOXES).astype(free[scores].dtype)
+            told = np.broadcast_to(falling, (*free[scores].shape[:-1], _BOXES)).copy()
+            for sides in (start + 1, np.ones_like(start), 1 + start % 1):
+                made = np.concatenate([start, sides], axis=1).astype(free[boxes].dtype)
+                yield {boxes: np.broadcast_to(made, (*free[boxes].shape[:-2], *made.shape)).copy(), scores: told}

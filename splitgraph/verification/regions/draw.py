@@ -41,7 +41,7 @@ from splitgraph.verification.models.dependence import (
     shape_inputs,
 )
 from splitgraph.verification.models.model_files import elements_of, is_default_domain, scoped_nodes
-from splitgraph.verification.regions.amounts import draw_counts, draw_n_grams, draw_repeated, draw_sequences
+from splitgraph.verification.regions.amounts import draw_boxes, draw_counts, draw_n_grams, draw_repeated, draw_sequences
 from splitgraph.verification.regions.between import draw_between
 from splitgraph.verification.regions.constants import dense_tensor
 from splitgraph.verification.regions.inner_limits import at_inner_limits
@@ -220,7 +220,7 @@ def _drawn(models: Models, base: Mapping[str, Value], fixed: Collection[str], se
         yield Drawn("steps", dict(base) | values)
     for values in draw_sequences({name: value for name, value in base.items() if name not in fixed}, numbers):
         yield Drawn("counts", dict(base) | values)
-    for values in (*draw_n_grams(both, free), *draw_repeated(both, free)):
+    for values in (*draw_n_grams(both, free), *draw_repeated(both, free), *draw_boxes(both, free)):
         yield Drawn("rows", dict(base) | values)
     for values in draw_between(free, numbers, rng) if not is_open else ():
         yield Drawn("steps", dict(base) | values)

@@ -17,6 +17,7 @@ F, I32, I64, U8 = np.float32, np.int32, np.int64, np.uint8
 DATA = np.arange(24, dtype=F).reshape(2, 3, 4) - 9
 CHANNELS, ROW = F([1, 2, 3]), F([1, 2, 3, 4])
 NAN = np.array([[[1, np.nan, 3, 5]]], F)
+TEXTS = np.array(["abc", "Abc", "q", "it's"], dtype=object)
 SIGNED = F([[[1, -2], [-3, 4]]])
 TABLE = F([[1, 2, 3], [4, 5, 6]])
 
@@ -41,6 +42,22 @@ CASES: dict[str, tuple[str, int, list[Any], dict[str, Any], Any]] = {
     "Pow of integers": ("Pow", 15, [I32([-2, 3]), F(3)], {}, I32([-8, 27])),
     "Less at the first axis": ("Less", 1, [DATA, F([0, 5])], {"broadcast": 1, "axis": 0}, F([[[0]], [[5]]]) > DATA),
     "And": ("And", 1, [DATA > 0, ROW > 2], {"broadcast": 1}, (DATA > 0) & (ROW > 2)),
+    "StringNormalizer without stopwords": ("StringNormalizer", 10, [TEXTS], {}, TEXTS),
+    "StringNormalizer of any case": ("StringNormalizer", 10, [TEXTS], {"stopwords": ["ABC"]}, TEXTS[2:]),
+    "StringNormalizer of one case": (
+        "StringNormalizer",
+        10,
+        [TEXTS],
+        {"stopwords": ["abc", "Q"], "is_case_sensitive": 1, "case_change_action": "UPPER"},
+        np.array(["ABC", "Q", "IT'S"], dtype=object),
+    ),
+    "StringNormalizer of nothing left": (
+        "StringNormalizer",
+        10,
+        [TEXTS[np.newaxis, 2:3]],
+        {"stopwords": ["q"], "case_change_action": "LOWER"},
+        np.array([[""]], dtype=object),
+    ),
     "Gemm": (
         "Gemm",
         6,
@@ -151,7 +168,10 @@ def test_what_the_text_says(name: str) -> None:
     op_type, opset, inputs, attributes, expected = CASES[name]
     (found,) = run(op_type, opset, inputs, attributes)
     assert (found.dtype, found.shape) == (expected.dtype, np.shape(expected))
-    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    if expected.dtype == object:
+        np.testing.assert_array_equal(found, expected)
+    else:
+        np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
 def test_roi_align_10_does_not_shift() -> None:

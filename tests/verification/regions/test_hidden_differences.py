@@ -87,6 +87,13 @@ COUNTS = {
         {"x": np.arange(80.0).reshape(40, 2), "i": 35},
         {"most": I64(30)},
     ),
+    "boxes by their centres": Pair(
+        "float[1, B, 4] x, float[1, 1, B] w => int64[M, 3] y",
+        "y = NonMaxSuppression(x, w, k, c)",
+        "y = NonMaxSuppression<center_point_box = 1>(x, w, k, c)",
+        {"x": [[[0, 0, 2, 2], [0.4, 0.4, 2, 2]]], "w": [[[0.9, 0.8]]]},
+        {"k": I64([100]), "c": F([0.5])},
+    ),
     "a position of TopK": Pair(
         "float[N] x => float[1] w, int64[1] y",
         "w, y = TopK(x, k)",
