@@ -66,14 +66,15 @@ def _is_place(value: Value) -> bool:
 def draw_n_grams(models: Iterable[onnx.ModelProto], free: Mapping[str, Array]) -> Iterator[dict[str, Value]]:
     """Yield the n-grams that a model counts, with as many other items between their items as it skips, and one more."""
     for node in (node for model in models for node, _ in scoped_nodes(model) if node.op_type == "TfIdfVectorizer"):
-        held = {attribute.name: onnx.helper.get_attribute_value(attribute) for attribute in node.attribute}
+        told = (each for each in node.attribute if not each.ref_attr_name)
+        held = {each.name: onnx.helper.get_attribute_value(each) for each in told}
         texts = [text.decode("utf-8", "replace") for text in held.get("pool_strings", ())]
         pool = np.array(texts, dtype=object) if texts else np.array(held.get("pool_int64s", ()))
         value = free.get(node.input[0])
         if value is None or not pool.size or not value.size:
             continue
         other = "" if texts else pool.max() + 1
-        for skipped in range(held["max_skip_count"] + 2):
+        for skipped in range(held.get("max_skip_count", 0) + 2):
             spaced = np.full((pool.size, skipped + 1), other, pool.dtype)
             spaced[:, 0] = pool
             # Twice, because some modes do not count.

@@ -117,10 +117,14 @@ def _attributes(
 
 
 def dense_tensor(node: onnx.NodeProto) -> onnx.TensorProto | None:
-    """Return the tensor that a Constant writes, in whatever form; None for a sparse one."""
+    """Return the tensor that a Constant writes, in whatever form; None for a sparse one, and for an attribute of the
+    function around it.
+    """
     held = next((each for each in node.attribute if each.name in _FORMS or each.name == "value"), None)
-    if held is None or held.name == "value":
-        return None if held is None else held.t
+    if held is None or held.ref_attr_name:
+        return None
+    if held.name == "value":
+        return held.t
     elements = onnx.helper.get_attribute_value(held)
     dims = [] if held.name in ("value_float", "value_int", "value_string") else [len(elements)]
     return onnx.helper.make_tensor("", _FORMS[held.name], dims, elements if dims else [elements])

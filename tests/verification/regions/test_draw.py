@@ -323,3 +323,11 @@ def test_a_fault_of_splitgraph_is_no_verdict(monkeypatch: pytest.MonkeyPatch) ->
     assert [region.reason for region in found.regions] == [
         "splitgraph failed on drawn values, which is a fault of splitgraph: KeyError: 'of ours'"
     ]
+
+
+def test_a_number_that_the_caller_of_a_function_gives_is_no_constant_of_it() -> None:
+    function = """<domain: "local", opset_import: ["": 18]> F <k> (a) => (b) {
+        c = Constant<value_float: float = @k>() b = Mul(a, c)
+    }"""
+    model = parsed("float[N] x => float[N] y", "y = local.F<k = 2.0>(x)", function)
+    assert {"normal", "steps", "ends", "gaps"} <= drawn(model, {"x": np.ones(3, F)}).keys()
