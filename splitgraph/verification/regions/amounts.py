@@ -4,7 +4,7 @@ boxes that overlap more and less.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 import onnx
@@ -12,6 +12,7 @@ import onnx
 from splitgraph.verification.models.model_files import scoped_nodes
 from splitgraph.verification.values import Array, Value
 
+OpenAxes = Mapping[str, Collection[int]]
 _COUNTS = (0, 1, 2, 8, 20)
 # Larger constants are no limits of iterations, and of the others so many are tried.
 _MOST_COUNT, _MOST_LIMITS = 1000, 4
@@ -37,13 +38,15 @@ def draw_counts(
             yield from ({node.input[0]: np.full_like(count, number)} for number in (*_COUNTS, *beyond))
 
 
-def draw_sequences(base: Mapping[str, Value], constants: Iterable[float]) -> Iterator[dict[str, Value]]:
+def draw_sequences(
+    base: Mapping[str, Value], constants: Iterable[float], open_axes: OpenAxes
+) -> Iterator[dict[str, Value]]:
     """Yield sequences of few and of many elements, of as many as the constants of a region, and of one more and less;
-    each with the positions of its last element and its first one.
+    each with the positions of its last element and its first one. open_axes: see `draw_longer`.
     """
     limits = [int(number) + more for number in constants if 0 < number < _MOST_COUNT for more in (0, 1, 2, -1)]
-    places = {name: value for name, value in base.items() if _is_place(value)}
-    for name, value in base.items():
+    places = {name: value for name, value in base.items() if name in open_axes and _is_place(value)}
+    for name, value in ((name, value) for name, value in base.items() if 0 in open_axes.get(name, ())):
         for count in dict.fromkeys((*_COUNTS, *limits)) if isinstance(value, list) and value else ():
             longer = {name: [_element(value, index) for index in range(count)]}
             yield longer
@@ -63,7 +66,22 @@ def _is_place(value: Value) -> bool:
     return isinstance(value, np.ndarray) and value.dtype in (np.int32, np.int64) and value.size == 1
 
 
-def draw_n_grams(models: Iterable[onnx.ModelProto], free: Mapping[str, Array]) -> Iterator[dict[str, Value]]:
+def draw_longer(
+    models: Sequence[onnx.ModelProto], free: Mapping[str, Array], open_axes: OpenAxes
+) -> Iterator[dict[str, Value]]:
+    """Yield n-grams, equal elements and boxes that overlap, more than there were. open_axes: of the inputs that may get
+    other sizes, the axes along which they may.
+    """
+
+    def along(axis: int) -> dict[str, Array]:
+        return {name: value for name, value in free.items() if (axis % (value.ndim or 1)) in open_axes.get(name, ())}
+
+    yield from _n_grams(models, along(-1))
+    yield from _repeated(models, along(0))
+    yield from _boxes(models, along(-2), along(-1))
+
+
+def _n_grams(models: Iterable[onnx.ModelProto], free: Mapping[str, Array]) -> Iterator[dict[str, Value]]:
     """Yield the n-grams that a model counts, with as many other items between their items as it skips, and one more."""
     for node in (node for model in models for node, _ in scoped_nodes(model) if node.op_type == "TfIdfVectorizer"):
         told = (each for each in node.attribute if not each.ref_attr_name)
@@ -85,7 +103,7 @@ def draw_n_grams(models: Iterable[onnx.ModelProto], free: Mapping[str, Array]) -
                 yield {node.input[0]: np.broadcast_to(some, (*value.shape[:-1], some.size)).copy()}
 
 
-def draw_repeated(models: Iterable[onnx.ModelProto], free: Mapping[str, Array]) -> Iterator[dict[str, Value]]:
+def _repeated(models: Iterable[onnx.ModelProto], free: Mapping[str, Array]) -> Iterator[dict[str, Value]]:
     """Yield equal elements, more than there were, for what a Unique counts."""
     uniques = (node for model in models for node, _ in scoped_nodes(model) if node.op_type == "Unique")
     for name in {node.input[0] for node in uniques} & free.keys():
@@ -93,16 +111,18 @@ def draw_repeated(models: Iterable[onnx.ModelProto], free: Mapping[str, Array]) 
             yield from ({name: np.repeat(free[name][:1], count)} for count in _REPETITIONS)
 
 
-def draw_boxes(models: Iterable[onnx.ModelProto], free: Mapping[str, Array]) -> Iterator[dict[str, Value]]:
+def _boxes(
+    models: Iterable[onnx.ModelProto], places: Mapping[str, Array], values: Mapping[str, Array]
+) -> Iterator[dict[str, Value]]:
     """Yield boxes for what a NonMaxSuppression selects, each beside the one before: by their corners, and centres."""
     nodes = (node for model in models for node, _ in scoped_nodes(model) if node.op_type == "NonMaxSuppression")
     for boxes, scores in {(node.input[0], node.input[1]) for node in nodes}:
-        if boxes not in free or scores not in free:
+        if boxes not in places or scores not in values:
             continue
         for shift in _SHIFTS:
             start = shift * np.arange(_BOXES)[:, np.newaxis] * np.array([1.0, 0.5])
-            falling = np.linspace(1, 0.1, _BOXES).astype(free[scores].dtype)
-            told = np.broadcast_to(falling, (*free[scores].shape[:-1], _BOXES)).copy()
+            falling = np.linspace(1, 0.1, _BOXES).astype(values[scores].dtype)
+            told = np.broadcast_to(falling, (*values[scores].shape[:-1], _BOXES)).copy()
             for sides in (start + 1, np.ones_like(start), 1 + start % 1):
-                made = np.concatenate([start, sides], axis=1).astype(free[boxes].dtype)
-                yield {boxes: np.broadcast_to(made, (*free[boxes].shape[:-2], *made.shape)).copy(), scores: told}
+                made = np.concatenate([start, sides], axis=1).astype(places[boxes].dtype)
+                yield {boxes: np.broadcast_to(made, (*places[boxes].shape[:-2], *made.shape)).copy(), scores: told}

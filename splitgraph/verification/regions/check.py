@@ -231,6 +231,7 @@ class LocalCheck:
                 "exact": kind.is_exact or self._is_strict,
                 "regroups": kind.regroups,
                 "jumps": self._has_jumps,
+                "open": self._open_axes(place),
                 "asked": [
                     {
                         "number": number,
@@ -241,7 +242,7 @@ class LocalCheck:
                     if number not in kind.read
                 ],
             }
-            for kind in self._kinds
+            for place, kind in enumerate(self._kinds)
         ]
         members = [
             {
@@ -268,6 +269,26 @@ class LocalCheck:
             "seed": self._seed,
             "only_asks": only_asks,
         }
+
+    def _open_axes(self, number: int) -> list[tuple[int, list[int]]]:
+        """Return the inputs of a kind that may get other sizes, and along which axes. They are inputs of the model: of
+        what is computed, the size may be known; and an input that does not change may be a size.
+        """
+        members = [member.region.inputs for member in self.members if member.kind == number]
+        names = [{border.before for border in borders} for borders in zip(*members, strict=True)]
+        if self._kinds[number].fixed:
+            return []
+        return [
+            (place, sorted(set.intersection(*(self._axes_without_number(name) for name in several))))
+            for place, several in enumerate(names)
+            if several <= self._inputs
+        ]
+
+    def _axes_without_number(self, name: str) -> set[int]:
+        found = self._pair[0].analysis.types.get(name, UNKNOWN)
+        if found.kind == "sequence":
+            return {0}
+        return {axis for axis, dim in enumerate(found.shape or ()) if not isinstance(dim, int)}
 
     def _declared(self, name: str) -> str:
         """Return the inferred type of a value, as hexadecimal digits; "" if it is not known."""

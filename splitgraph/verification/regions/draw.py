@@ -41,7 +41,7 @@ from splitgraph.verification.models.dependence import (
     shape_inputs,
 )
 from splitgraph.verification.models.model_files import elements_of, is_default_domain, scoped_nodes
-from splitgraph.verification.regions.amounts import draw_boxes, draw_counts, draw_n_grams, draw_repeated, draw_sequences
+from splitgraph.verification.regions.amounts import OpenAxes, draw_counts, draw_longer, draw_sequences
 from splitgraph.verification.regions.between import draw_between
 from splitgraph.verification.regions.constants import dense_tensor
 from splitgraph.verification.regions.inner_limits import at_inner_limits
@@ -90,6 +90,7 @@ _FINITE = frozenset({"DeformConv", "DynamicQuantizeLinear", "GridSample", "RoiAl
 
 
 _ANY: Mapping[str, Sequence[float]] = {}
+_CLOSED: OpenAxes = {}
 
 
 class Drawn(NamedTuple):
@@ -105,15 +106,17 @@ def draw(
     fixed: Collection[str],
     seed: int,
     ranges: Mapping[str, Sequence[float]] = _ANY,
+    open_axes: OpenAxes = _CLOSED,
 ) -> Iterator[Drawn]:
     """Yield values for the inputs of a region, with the shapes and types of those in `base`.
 
     models: the region before and after, each with the folder of its external data. fixed: inputs that do not change.
-    ranges: the least and the largest number of inputs that cannot be any.
+    ranges: the least and the largest number of inputs that cannot be any. open_axes: along which inputs may get other
+    sizes.
     """
     boxes = set[str]().union(*(extent_inputs(model) for model, _ in models))
     divisors = set[str]().union(*(divisor_inputs(model) for model, _ in models))
-    for kind, every in _drawn(models, base, fixed, seed):
+    for kind, every in _drawn(models, base, fixed, seed, open_axes):
         drawn = {name: value for name, value in every.items() if value is not base[name]}
         for values in (drawn, *(apart(drawn) if kind == "steps" else ())):
             kept = {name: _within(base[name], values[name]) for name in boxes & values.keys()}
@@ -172,7 +175,9 @@ def _within(base: Value, drawn: Value) -> Value:
     return np.where(fits & rows, drawn, around).astype(base.dtype)
 
 
-def _drawn(models: Models, base: Mapping[str, Value], fixed: Collection[str], seed: int) -> Iterator[Drawn]:
+def _drawn(
+    models: Models, base: Mapping[str, Value], fixed: Collection[str], seed: int, open_axes: OpenAxes
+) -> Iterator[Drawn]:
     (before, _), (after, _) = models
     both = before, after
     numbers = _constants(models)
@@ -218,9 +223,9 @@ def _drawn(models: Models, base: Mapping[str, Value], fixed: Collection[str], se
             yield Drawn("ends", dict(base) | largest | values)
     for values in draw_limits(models, base, free, rng):
         yield Drawn("steps", dict(base) | values)
-    for values in draw_sequences({name: value for name, value in base.items() if name not in fixed}, numbers):
+    for values in draw_sequences(base, numbers, open_axes):
         yield Drawn("counts", dict(base) | values)
-    for values in (*draw_n_grams(both, free), *draw_repeated(both, free), *draw_boxes(both, free)):
+    for values in draw_longer(both, free, open_axes):
         yield Drawn("rows", dict(base) | values)
     for values in draw_between(free, numbers, rng) if not is_open else ():
         yield Drawn("steps", dict(base) | values)

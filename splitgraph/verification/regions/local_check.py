@@ -52,6 +52,7 @@ class RegionKind:
         self.fixed = [input_name(position) for position in document["fixed"]]
         self.ranges = {input_name(place): each for place, each in enumerate(document["ranges"]) if each is not None}
         self.signed: Sequence[int] = document["signed"]
+        self.open_axes = {input_name(place): set(axes) for place, axes in document["open"]}
         # Of a sequence without elements, or an optional without one.
         self.declared: Mapping[str, str] = {}
         self.is_exact = bool(document["exact"])
@@ -342,11 +343,11 @@ def _cases(region: RegionKind, base: Mapping[str, Value], seed: int, run: Region
     """Yield the values that reached a region, and then drawn ones. run: what happened on them so far."""
     yield Drawn("captured", base)
     models, fixed = region.models(base), region.fixed
-    yield from draw(models, base, fixed, seed, region.ranges)
+    yield from draw(models, base, fixed, seed, region.ranges, region.open_axes)
     grown = {name: value if name in fixed else _grown(value) for name, value in base.items()}
     if not run.cases and any(grown[name] is not value for name, value in base.items()):
         # Nothing was found for it, such as boxes in an image of random numbers.
-        yield from draw(models, grown, fixed, seed, region.ranges)
+        yield from draw(models, grown, fixed, seed, region.ranges, region.open_axes)
 
 
 def _grown(value: Value) -> Value:

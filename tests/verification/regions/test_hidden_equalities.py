@@ -315,7 +315,29 @@ CHOICES = {
     ),
 }
 
-TABLE = STRUCTURE | BODIES | LAYOUT | CHOICES
+SELECTED = "y = NonMaxSuppression(r, w, k, c)"
+# What has a size of its own gets no other one.
+FIXED = {
+    "boxes of a number that is known": Pair(
+        "float[1, 6, 4] x, float[1, 1, 6] w => int64[M, 3] y",
+        SELECTED.replace("r,", "x,"),
+        f"r = Reshape(x, s) {SELECTED}",
+        constants={"s": I64([1, 6, 4]), "k": I64([3]), "c": F([0.5])},
+    ),
+    "elements of a number that is known": Pair(
+        "float[6] x => float[M] y, int64[M] n",
+        "y, i, j, n = Unique(x)",
+        "r = Reshape(x, s) y, i, j, n = Unique(r)",
+        constants={"s": I64([6])},
+    ),
+    "a sequence of a length that is known": Pair(
+        "float[6, 2] x => int64 y, float[K, 2] z",
+        "s = SplitToSequence(x) y = SequenceLength(s) z = SequenceAt(s, o)",
+        "s = SplitToSequence(x) y = Identity(l) z = SequenceAt(s, o)",
+        constants={"o": I64(1), "l": I64(6)},
+    ),
+}
+TABLE = FIXED | STRUCTURE | BODIES | LAYOUT | CHOICES
 
 
 @pytest.mark.parametrize("name", TABLE)
