@@ -75,6 +75,9 @@ class BodyValues:
             if any(isinstance(value, list) and not value for value in given):
                 return None
             return [value[0] if isinstance(value, list) else value for value in given]
+        if self._op_type:
+            # What another operator gives to its body, such as FlexAttention, is not followed.
+            return None
         return given + [None] * (len(self._body.inputs) - len(given))
 
     def _counter_shapes(self) -> list[tuple[int, ...]]:
