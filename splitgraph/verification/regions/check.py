@@ -199,14 +199,14 @@ class LocalCheck:
     def job(
         self,
         sizes: Sequence[SymbolSizes],
-        drawn: Mapping[int, Path] | None = None,
+        drawn: Mapping[int, Sequence[int]] | None = None,
         seconds: float = 0.0,
         *,
         only_asks: bool = False,
     ) -> Mapping[str, Any] | None:
         """Return what an engine process reads of the regions; None if there is nothing to check.
 
-        sizes: of the cases. drawn: the kinds to compare on drawn values, each with the file of the values to draw from;
+        sizes: of the cases. drawn: the kinds to compare on drawn values, each with the cases that end the engine;
         seconds: for all of these. only_asks: nothing is compared, and only what the regions read of their constants is
         asked.
         """
@@ -222,27 +222,8 @@ class LocalCheck:
         assert isinstance(model, onnx.ModelProto)
         needed = (border.before for m in self.members for border in (*m.region.inputs, *m.region.outputs))
         kinds = [
-            {
-                "models": [str(file.path) for file in kind.files],
-                "folders": [None if file.folder is None else str(file.folder) for file in kind.files],
-                "fixed": list(kind.fixed),
-                "ranges": list(kind.ranges),
-                "signed": list(kind.signed),
-                "exact": kind.is_exact or self._is_strict,
-                "regroups": kind.regroups,
-                "jumps": self._has_jumps,
-                "open": self._open_axes(place),
-                "asked": [
-                    {
-                        "number": number,
-                        "side": asked.side,
-                        "models": [(str(f.path), None if f.folder is None else str(f.folder)) for f in asked.files],
-                    }
-                    for number, asked in enumerate(kind.asked)
-                    if number not in kind.read
-                ],
-            }
-            for place, kind in enumerate(self._kinds)
+            kind.as_job(axes, is_strict=self._is_strict, has_jumps=self._has_jumps)
+            for kind, axes in zip(self._kinds, self._open_axes(), strict=True)
         ]
         members = [
             {
@@ -260,8 +241,8 @@ class LocalCheck:
             "members": members,
             "batches": self._batches(open_members, sizes),
             "drawn": [
-                [kind, str(path), self._base_seconds[kind], self._kinds[kind].ending]
-                for kind, path in (drawn or {}).items()
+                [kind, str(self._bases[kind]), self._base_seconds[kind], ending]
+                for kind, ending in (drawn or {}).items()
             ],
             "seconds": seconds,
             "rtol": self._tolerances[0],
@@ -270,19 +251,18 @@ class LocalCheck:
             "only_asks": only_asks,
         }
 
-    def _open_axes(self, number: int) -> list[tuple[int, list[int]]]:
-        """Return the inputs of a kind that may get other sizes, and along which axes. They are inputs of the model: of
-        what is computed, the size may be known; and an input that does not change may be a size.
+    def _open_axes(self) -> list[dict[int, set[int]]]:
+        """Return for each kind the inputs that may get other sizes, and along which axes. In all regions of the kind
+        they are inputs of the model: of what is computed, the size may be known. Beside an input that does not change
+        there are none: it may be a size.
         """
-        members = [member.region.inputs for member in self.members if member.kind == number]
-        names = [{border.before for border in borders} for borders in zip(*members, strict=True)]
-        if self._kinds[number].fixed:
-            return []
-        return [
-            (place, sorted(set.intersection(*(self._axes_without_number(name) for name in several))))
-            for place, several in enumerate(names)
-            if several <= self._inputs
-        ]
+        found: list[dict[int, set[int]] | None] = [{} if kind.fixed else None for kind in self._kinds]
+        for member in self.members:
+            names = [border.before for border in member.region.inputs]
+            own = {at: self._axes_without_number(name) for at, name in enumerate(names) if name in self._inputs}
+            known = found[member.kind]
+            found[member.kind] = own if known is None else {at: known[at] & own[at] for at in known.keys() & own.keys()}
+        return [axes or {} for axes in found]
 
     def _axes_without_number(self, name: str) -> set[int]:
         found = self._pair[0].analysis.types.get(name, UNKNOWN)
@@ -355,7 +335,7 @@ class LocalCheck:
 
     def ask_drawn(self, engine: str, deadline: float) -> None:
         """Ask each kind that has something unread on drawn values."""
-        waiting = {number: path for number, path in self._bases.items() if self._kinds[number].unread()}
+        waiting = dict[int, Sequence[int]]((number, ()) for number in self._bases if self._kinds[number].unread())
         left = deadline - time.monotonic()
         if waiting and left > 0:
             self._add_read(self._place.run(engine, [], left, regions=self.job((), waiting, left, only_asks=True)))
@@ -400,7 +380,7 @@ class LocalCheck:
 
     def _draw(self, engine: str, kinds: Collection[int], deadline: float) -> None:
         # The cheapest first.
-        waiting = {number: self._bases[number] for number in sorted(kinds, key=self._base_seconds.__getitem__)}
+        waiting = {number: list[int]() for number in sorted(kinds, key=self._base_seconds.__getitem__)}
         while waiting and (left := deadline - time.monotonic()) > 0:
             run = self._place.run(engine, [], left + _LATE_SECONDS, regions=self.job((), waiting, left))
             for number, record in run.drawn.items():
@@ -412,12 +392,13 @@ class LocalCheck:
                 break
             # Drawn values may end an engine, which says nothing about the models: the others are compared.
             if run.crashed in waiting and time.monotonic() < deadline:
-                kind = self._kinds[run.crashed]
-                if run.crashed_case is None or len(kind.ending) == _MOST_ENDING:
+                kind, ending = self._kinds[run.crashed], waiting[run.crashed]
+                # What ends it again was no drawn case, but comes after all of them.
+                if run.crashed_case is None or run.crashed_case in ending or len(ending) == _MOST_ENDING:
                     kind.drawn = kind.drawn or RegionRecord(is_open=True)
                     del waiting[run.crashed]
                 else:
-                    kind.ending.append(run.crashed_case)
+                    ending.append(run.crashed_case)
         for number in waiting:
             self._kinds[number].drawn = self._kinds[number].drawn or RegionRecord(is_open=True)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -41,9 +41,8 @@ class CheckedKind:
     """Regions that are alike. models, files: before and after. fixed: the positions of inputs that do not change.
     signed: those of outputs in which 0.0 and -0.0 are not the same. ranges: of each input, see `range_of`. is_exact,
     has_same_kernels, regroups: see `Arbiter`. drawn: what happened on drawn values. crashed: it ended the process of
-    the engine; ending: the cases of drawn values that did. changes: the constants that have other elements in the
-    second model, and asked: what of them a run should read; read: the numbers of what was read. judged: what the
-    arbiter said of suspects, by their identity.
+    the engine. changes: the constants that have other elements in the second model, and asked: what of them a run
+    should read; read: the numbers of what was read. judged: what the arbiter said of suspects, by their identity.
     """
 
     models: Sequence[onnx.ModelProto]
@@ -57,17 +56,41 @@ class CheckedKind:
     drawn: RegionRecord | None = None
     is_by_reference: bool = False
     crashed: bool = False
-    ending: list[int] = field(default_factory=list)
     changes: Sequence[ConstantChange] = ()
     asked: list[AskedElements] = field(default_factory=list)
     read: set[int] = field(default_factory=set)
     judged: dict[int, tuple[Suspect, Opinion]] = field(default_factory=dict)
+
+    def as_job(self, open_axes: Mapping[int, Collection[int]], *, is_strict: bool, has_jumps: bool) -> dict[str, Any]:
+        """Return what an engine process reads of the kind. open_axes: along which inputs may get other sizes."""
+        return {
+            **_of_files(self.files),
+            "fixed": list(self.fixed),
+            "ranges": list(self.ranges),
+            "signed": list(self.signed),
+            "exact": self.is_exact or is_strict,
+            "regroups": self.regroups,
+            "jumps": has_jumps,
+            "open": [(place, sorted(axes)) for place, axes in open_axes.items()],
+            "asked": [
+                {"number": number, "side": asked.side, "models": [*zip(*_of_files(asked.files).values(), strict=True)]}
+                for number, asked in enumerate(self.asked)
+                if number not in self.read
+            ],
+        }
 
     def unread(self, *, is_needed: bool = True) -> list[ConstantChange]:
         """Return the constants of which no run read what differs. is_needed: only those that a run must read."""
         numbers = {asked.change for number, asked in enumerate(self.asked) if number not in self.read}
         changes = [self.changes[number] for number in sorted(numbers)]
         return [change for change in changes if change.is_needed or not is_needed]
+
+
+def _of_files(files: Sequence[ModelFile]) -> dict[str, list[str | None]]:
+    return {
+        "models": [str(file.path) for file in files],
+        "folders": [None if file.folder is None else str(file.folder) for file in files],
+    }
 
 
 class AskedElements(NamedTuple):
