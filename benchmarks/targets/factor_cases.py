@@ -26,6 +26,7 @@ from factor_recipes import SHAPES, Recipe
 from factor_recipes_of_elements import ELEMENTS
 from factor_recipes_of_exports import EXPORTS
 from factor_recipes_of_graphs import GRAPHS
+from factor_recipes_of_indices import INDICES
 from factor_recipes_of_layers import LAYERS
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
@@ -37,7 +38,7 @@ from splitgraph.runtimes.check import examine  # noqa: E402
 from splitgraph.runtimes.node_traits import Kind  # noqa: E402
 
 Array = np.ndarray[Any, Any]
-RECIPES = [*SHAPES, *ELEMENTS, *LAYERS, *GRAPHS, *EXPORTS]
+RECIPES = [*SHAPES, *ELEMENTS, *LAYERS, *GRAPHS, *EXPORTS, *INDICES]
 SUBJECT = "subject"
 # The changes of data that is a constant, or computed from constants; in these families of cases.
 CONSTANT: Sequence[Mapping[str, Any]] = ({"data": "folded"}, {"data": "init"})

@@ -1,4 +1,4 @@
-"""What exports of today have besides: sizes of the data itself, masks, states from sizes, indices, products by letters.
+"""What exports of today have besides: sizes of the data itself, masks, arithmetic of sizes, states from sizes.
 
 They come behind all other recipes, so that the cases of those keep their numbers.
 """
@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from case_graph import CaseGraph
-from factor_recipes import FLOATS, INT_MAX, OPEN, RANKS, Recipe, changes, ways
+from factor_recipes import INT_MAX, OPEN, RANKS, Recipe, changes, ways
 from factor_recipes_of_elements import binary
 from factor_recipes_of_layers import read_states
 from onnx import helper, numpy_helper
@@ -83,7 +83,7 @@ _EXPAND_RANKS = changes(
 # Masks ----------------------------------------------------------------------------------------------------------------
 
 
-def _positions(g: CaseGraph, how: str, shape: Sequence[int]) -> str:
+def positions(g: CaseGraph, how: str, shape: Sequence[int]) -> str:
     """Numbers from 0 on along an axis: a constant, or a range up to an open or a fixed size."""
     count = int(np.prod(shape))
     if how in ("shape", "sized"):
@@ -99,7 +99,7 @@ def _compare(operator: str) -> Callable[..., None]:
     """Positions against positions, as masks of attention have them."""
 
     def build(g: CaseGraph, A: str = "data", B: str = "data", a: Any = (4, 1), b: Any = (1, 4)) -> None:
-        (made,) = g.put(operator, [_positions(g, A, a), _positions(g, B, b)])
+        (made,) = g.put(operator, [positions(g, A, a), positions(g, B, b)])
         g.use([g.add("Mul", [g.data((1, 4)), g.add("Cast", [made], to=1)])])
 
     return build
@@ -119,7 +119,7 @@ def _mask(g: CaseGraph, how: str, shape: Sequence[int]) -> str:
     if how == "data":
         return g.add("Greater", [g.data(shape), g.constant(np.array(0.5, np.float32))])
     if how in ("shape", "sized"):
-        return g.add("Less", [_positions(g, how, shape), g.constant(np.array(2))])
+        return g.add("Less", [positions(g, how, shape), g.constant(np.array(2))])
     if how == "folded":
         return g.add("Not", [g.constant(~(g.numbers(*shape, dtype="bool")))])
     return g.given(g.numbers(*shape, dtype="bool"), how)
@@ -348,206 +348,6 @@ _STATES = changes(
 )
 
 
-# Indices --------------------------------------------------------------------------------------------------------------
-
-
-def _indices(g: CaseGraph, how: str, array: Any) -> str:
-    held = np.asarray(array, np.int64)
-    return g.graph_input(held) if how == "input" else g.given(held, how, "int64")
-
-
-def _gather_elements(g: CaseGraph, shape: Any = (2, 3, 4), axis: Any = 1, at: str = "input", data: str = "data",
-                     T: str = "float32", open: Any = ()) -> None:  # fmt: skip
-    held = g.data(shape, T, open=open) if data == "data" else g.given(g.numbers(*shape, dtype=T), data)
-    index = np.zeros(shape, np.int64)
-    index[..., -1] = 1
-    g.use(g.put("GatherElements", [held, _indices(g, at, index)], axis=axis), T)
-
-
-def _gather_nd(g: CaseGraph, shape: Any = (4, 3, 5), at: str = "input", index: Any = ((1,), (3,)), data: str = "data",
-               batch: Any = None, T: str = "float32", open: Any = ()) -> None:  # fmt: skip
-    held = g.data(shape, T, open=open) if data == "data" else g.given(g.numbers(*shape, dtype=T), data)
-    if at == "shape":
-        rows = g.add("Unsqueeze", _unsqueezed(g, _positions(g, "shape", (2,)), -1)) if g.opset >= 13 else ""
-        made = g.put("GatherND", [held, rows], batch_dims=batch)
-    else:
-        made = g.put("GatherND", [held, _indices(g, at, index)], batch_dims=batch)
-    g.use(made, T)
-
-
-def _unsqueezed(g: CaseGraph, name: str, axis: int) -> list[str]:
-    return [name, g.constant(np.array([axis]))]
-
-
-def _scatter_elements(g: CaseGraph, shape: Any = (3, 4), axis: Any = 0, at: str = "input", data: str = "data",
-                      updates: str = "data", reduction: Any = None, T: str = "float32",
-                      open: Any = ()) -> None:  # fmt: skip
-    held = g.data(shape, T, open=open) if data == "data" else g.given(g.numbers(*shape, dtype=T), data)
-    index = np.zeros(shape, np.int64)
-    index[:] = np.arange(shape[axis]).reshape([-1 if each == axis % len(shape) else 1 for each in range(len(shape))])
-    more = g.data(shape, T) if updates == "data" else g.given(g.numbers(*shape, dtype=T), updates)
-    (made,) = g.put("ScatterElements", [held, _indices(g, at, index), more], axis=axis, reduction=reduction)
-    g.use([made] if data == "data" else [g.add("Add", [g.data((1,) * len(shape), T), made])], T)
-
-
-def _scatter_nd(g: CaseGraph, shape: Any = (4, 3), at: str = "init", index: Any = ((1,), (3,)), data: str = "data",
-                updates: str = "data", reduction: Any = None, T: str = "float32", open: Any = ()) -> None:  # fmt: skip
-    held = g.data(shape, T, open=open) if data == "data" else g.given(g.numbers(*shape, dtype=T), data)
-    rows = np.asarray(index)
-    size = (*rows.shape[:-1], *shape[rows.shape[-1] :])
-    more = g.data(size, T) if updates == "data" else g.given(g.numbers(*size, dtype=T), updates)
-    if at == "sized":
-        places = g.add("Reshape", [_positions(g, "sized", (2,)), g.constant(np.array([2, 1]))])
-    else:
-        places = _indices(g, at, rows)
-    (made,) = g.put("ScatterND", [held, places, more], reduction=reduction)
-    g.use([made] if data == "data" else [g.add("Add", [g.data((1,) * len(shape), T), made])], T)
-
-
-_AT = changes(
-    ways("at", "init", "node", "folded", "computed"),
-    ways("data", "init", "node", "folded"),
-    [{"open": (0,)}, {"open": (-1,)}, {"T": "int64"}, {"T": "bool"}, {"T": "float16"}],
-)
-_INTO = changes(
-    ways("at", "node", "folded", "computed"),
-    ways("data", "init", "node", "folded"),
-    ways("updates", "init", "node", "folded"),
-    [{"open": (0,)}, {"T": "int64"}, {"data": "init", "updates": "init"}],
-)
-
-
-# Others ---------------------------------------------------------------------------------------------------------------
-
-
-# Products of attention, of heads, of relative positions, and an outer one.
-_EQUATIONS = (
-    ("bij,bjk->bik", (2, 3, 4), (2, 4, 5)), ("ij,jk->ik", (3, 4), (4, 5)), ("i,j->ij", (3,), (4,)),
-    ("bhqd,bhkd->bhqk", (2, 2, 3, 4), (2, 2, 5, 4)), ("bhqk,bhkd->bhqd", (2, 2, 3, 5), (2, 2, 5, 4)),
-    ("bqhd,bkhd->bhqk", (2, 3, 2, 4), (2, 5, 2, 4)), ("bhqk,bkhd->bqhd", (2, 2, 3, 5), (2, 5, 2, 4)),
-    ("btd,bsd->bts", (2, 3, 4), (2, 5, 4)), ("btd,de->bte", (2, 3, 4), (4, 5)), ("bnd,nde->bne", (2, 3, 4), (3, 4, 5)),
-    ("bind,snd->bnis", (2, 3, 2, 4), (5, 2, 4)), ("td,dnh->tnh", (3, 4), (4, 2, 5)),
-    ("binh,tnh->bnit", (2, 3, 2, 4), (5, 2, 4)), ("bchw,hkc->bkhw", (2, 3, 4, 5), (4, 2, 3)),
-    ("bhwc,hkc->bhwk", (2, 3, 4, 5), (3, 2, 5)), ("bhwc,wkc->bhwk", (2, 3, 4, 5), (4, 2, 5)),
-    ("ibh,hnd->ibnd", (3, 2, 4), (4, 2, 5)), ("ibnd,jbnd->bnij", (3, 2, 2, 4), (5, 2, 2, 4)),
-    ("bnij,jbnd->ibnd", (2, 2, 3, 5), (5, 2, 2, 4)), ("ibnd,hnd->ibh", (3, 2, 2, 4), (5, 2, 4)),
-    ("bct,dt->bcd", (2, 3, 4), (5, 4)), ("bchq,bkhc->bkhq", (2, 3, 4, 5), (2, 6, 4, 3)),
-    # Mixtures of experts, biases and norms by letters, sums, and orders that only the result has.
-    ("btd,edo->bteo", (2, 3, 4), (5, 4, 6)), ("bte,bteo->bto", (2, 3, 4), (2, 3, 4, 5)), ("bi,bi->b", (2, 3), (2, 3)),
-    ("ij,kj->ik", (3, 4), (5, 4)), ("ij,jk->ki", (3, 4), (4, 5)), ("bi,bj->bij", (2, 3), (2, 4)),
-    ("bij,j->bi", (2, 3, 4), (4,)), ("bij,bj->bi", (2, 3, 4), (2, 4)), ("bi,bij->bj", (2, 3), (2, 3, 4)),
-    ("bij,bik->bjk", (2, 3, 4), (2, 3, 5)), ("bij,bi->bij", (2, 3, 4), (2, 3)), ("i,i->", (4,), (4,)),
-)  # fmt: skip
-
-
-def _einsum(g: CaseGraph, equation: str = "bij,bjk->bik", a: Any = (2, 3, 4), b: Any = (2, 4, 5), A: str = "data",
-            B: str = "data", open: Any = (), T: str = "float32") -> None:  # fmt: skip
-    def value(how: str, size: Any) -> str:
-        if how in ("sized", "shape"):
-            return g.add("Cast", [_positions(g, how, size)], to=1)
-        return g.data(size, T, open=open) if how == "data" else g.given(g.numbers(*size, dtype=T), how)
-
-    first, second = value(A, a), value(B, b)
-    g.use(g.put("Einsum", [first, second], equation=equation), T)
-
-
-_EINSUM = changes(
-    ({"equation": equation, "a": a, "b": b} for equation, a, b in _EQUATIONS[1:]),
-    ways("B", "init", "node", "folded"),
-    ways("A", "init", "folded"),
-    [{"open": (0,)}, {"T": "float16"}],
-    [{"equation": "i,j->ij", "a": (3,), "b": (4,), "A": how, "B": "init"} for how in ("shape", "sized", "init")],
-)
-
-
-def _cumsum(g: CaseGraph, shape: Any = (2, 3, 4), axis: int = 1, given: str = "init", exclusive: Any = None,
-            reverse: Any = None, T: str = "float32", cast: bool = False, open: Any = ()) -> None:  # fmt: skip
-    held = {"exclusive": exclusive, "reverse": reverse}
-    data = g.data(shape, T, open=open)
-    if cast:
-        mask = g.add("Greater", [data, g.constant(np.array(0.5, np.float32))])
-        data, T = g.add("Cast", [mask], to=7), "int64"
-    g.use(g.put("CumSum", [data, g.given(axis, given, "int64")], **held), T)
-
-
-def _trilu(g: CaseGraph, shape: Any = (3, 4), k: Any = 0, given: str = "init", upper: Any = 0, T: str = "float32",
-           data: str = "data", open: Any = ()) -> None:  # fmt: skip
-    held = g.data(shape, T, open=open) if data == "data" else g.given(g.numbers(*shape, dtype=T), data)
-    (made,) = g.put("Trilu", [held, "" if k is None else g.given(k, given, "int64")], upper=upper)
-    g.use([g.add("Add", [g.data(shape, T), made])] if data != "data" and T != "bool" else [made], T)
-
-
-def _trilu_full(g: CaseGraph, how: str = "shape", upper: Any = 1) -> None:
-    """A causal mask of an open size."""
-    sizes = g.given([4, 4], how, "int64")
-    full = g.add("ConstantOfShape", [sizes], value=numpy_helper.from_array(np.ones(1, np.float32), ""))
-    (made,) = g.put("Trilu", [full, g.given(1, "init", "int64")], upper=upper)
-    g.use([g.add("Add", [g.data((1, 1)), made])])
-
-
-def _eye(g: CaseGraph, data: str = "data", shape: Any = (4, 4), dtype: Any = 1, k: Any = None, T: str = "float32",
-         open: Any = ()) -> None:  # fmt: skip
-    if data == "data":
-        held = g.data(shape, T, open=open)
-    elif data == "shape":
-        sizes = g.given(list(shape), data, "int64")
-        held = g.add("ConstantOfShape", [sizes], value=numpy_helper.from_array(np.zeros(1, T), ""))
-    else:
-        held = g.given(g.numbers(*shape, dtype=T), data)
-    kind = T if dtype is None else helper.tensor_dtype_to_np_dtype(dtype).name
-    (made,) = g.put("EyeLike", [held], dtype=dtype, k=k)
-    g.use([g.add("Add", [g.data(shape, kind), made])] if kind != "bool" else [made], kind)
-
-
-_EYE = changes(
-    ways("data", "init", "node", "folded", "shape"),
-    [{"dtype": None}, {"dtype": 7}, {"dtype": 9}, {"k": 1}, {"k": 0}, {"T": "int64"}, {"T": "int64", "dtype": None}],
-    [{"shape": (3, 4)}, {"open": (0,)}, {"data": "folded", "dtype": None}, {"data": "init", "dtype": None}],
-)
-
-
-def _one_hot(g: CaseGraph, shape: Any = (2, 3), axis: Any = None, depth: str = "init", values: str = "init") -> None:
-    array = np.arange(int(np.prod(shape))).reshape(shape) % 4
-    g.use(g.put("OneHot", [g.graph_input(array), g.given(4, depth, "int64"), g.given([0.0, 1.0], values, "float32")],
-                axis=axis))  # fmt: skip
-
-
-def _non_zero(g: CaseGraph, shape: Any = (2, 4), T: str = "float32", open: Any = ()) -> None:
-    array = np.ones(shape, T)
-    array.flat[0] = 0
-    held = g.data(shape, T, open=open, array=array - np.array(0.5, T)) if T == "float32" else g.graph_input(array)
-    g.use(g.put("NonZero", [held]), "int64")
-
-
-def _lrn(g: CaseGraph, size: int = 5, alpha: Any = 1e-4, beta: Any = 0.75, bias: Any = 1.0, open: Any = ()) -> None:
-    g.use(g.put("LRN", [g.data((2, 6, 4, 5), open=open)], size=size, alpha=alpha, beta=beta, bias=bias))
-
-
-def _lp_norm(g: CaseGraph, shape: Any = (2, 3, 8), axis: Any = -1, p: Any = 2, open: Any = ()) -> None:
-    g.use(g.put("LpNormalization", [g.data(shape, open=open)], axis=axis, p=p))
-
-
-def _remainder(g: CaseGraph, shape: Any = (2, 3, 8), given: str = "init", fmod: Any = 1, T: str = "float32",
-               other: Any = (), open: Any = ()) -> None:  # fmt: skip
-    data = g.data(shape, T, open=open)
-    g.use(g.put("Mod", [data, g.given(np.full(other, 3, T), given)], fmod=fmod), T)
-
-
-def _dynamic_quantize(g: CaseGraph, shape: Any = (2, 3, 4), open: Any = ()) -> None:
-    made = g.put("DynamicQuantizeLinear", [g.data(shape, open=open)], 3)
-    g.use(made[:1], "uint8")
-    g.use(made[1:2])
-    g.use(made[2:], "uint8")
-
-
-def _unary(operator: str) -> Callable[..., None]:
-    def build(g: CaseGraph, shape: Any = (2, 3, 8), open: Any = (), T: str = "float32") -> None:
-        array = (np.abs(g.numbers(*shape, dtype=T)) + np.array(1, T)).astype(T)
-        g.use(g.put(operator, [g.data(shape, T, open=open, array=array)]), T)
-
-    return build
-
-
 def _gelu(g: CaseGraph, inside: bool = False, scale: str = "Div", open: Any = ()) -> None:
     """x * (1 + erf(x / sqrt(2))) * 0.5, or with the half inside."""
     x, half = g.data((2, 3, 8), open=open), g.constant(np.array(0.5, np.float32))
@@ -619,152 +419,5 @@ EXPORTS = [
     *(
         Recipe(name, _recurrent(name, gates), _STATES, since=9, family="states")
         for name, gates in (("LSTM", 4), ("GRU", 3), ("RNN", 1))
-    ),
-    Recipe(
-        "GatherElements",
-        _gather_elements,
-        [
-            *_AT,
-            {"axis": 0},
-            {"axis": 2},
-            {"axis": -1},
-            {"axis": None},
-            {"shape": (3, 4), "axis": 1},
-            {"shape": (2, 3, 2, 4)},
-        ],
-        since=11,
-    ),
-    Recipe(
-        "GatherND",
-        _gather_nd,
-        [
-            *_AT,
-            {"at": "shape"},
-            {"index": ((0, 1), (3, 2))},
-            {"index": (1, 2)},
-            {"index": ((0, 1, 4),)},
-            {"shape": (4, 3)},
-            {"shape": (4, 3, 2, 2)},
-            {"shape": (4,)},
-            {"index": (((1,),), ((3,),))},
-        ],
-        since=11,
-    ),
-    Recipe(
-        "ScatterElements",
-        _scatter_elements,
-        [
-            *_INTO,
-            {"at": "init"},
-            {"axis": 1},
-            {"axis": -1},
-            {"axis": None},
-            {"shape": (2, 3, 4)},
-            {"axis": 1, "open": (0,)},
-            {"axis": -1, "open": (0,)},
-            {"shape": (2, 3, 4), "axis": 2, "open": (0, 1)},
-        ],
-        since=11,
-    ),
-    Recipe(
-        "ScatterElements",
-        _scatter_elements,
-        [{"reduction": "add"}, {"reduction": "mul"}, {"reduction": "none"}],
-        since=16,
-        family="reduction",
-    ),
-    Recipe(
-        "ScatterND",
-        _scatter_nd,
-        [
-            *_INTO,
-            {"at": "input"},
-            {"at": "sized"},
-            {"index": ((0, 1), (3, 2))},
-            {"shape": (4, 3, 2)},
-            {"shape": (4, 3, 2, 2), "index": ((0, 1), (3, 2))},
-            {"shape": (4,)},
-        ],
-        since=11,
-    ),
-    Recipe("ScatterND", _scatter_nd, [{"reduction": "add"}, {"reduction": "none"}], since=16, family="reduction"),
-    Recipe("Einsum", _einsum, _EINSUM, since=12),
-    Recipe(
-        "CumSum",
-        _cumsum,
-        [
-            {"cast": True},
-            {"axis": 0},
-            {"axis": 2},
-            {"axis": -1},
-            {"given": "node"},
-            {"exclusive": 1},
-            {"reverse": 1},
-            {"T": "int64"},
-            {"T": "int32"},
-            {"shape": (3, 4)},
-            *OPEN,
-            {"exclusive": 0, "reverse": 0},
-            {"shape": (6,), "axis": 0},
-            {"shape": (2, 3, 2, 4)},
-        ],
-        since=11,
-    ),
-    Recipe(
-        "Trilu",
-        _trilu,
-        [
-            {"upper": 1},
-            {"upper": None},
-            {"k": 1},
-            {"k": -1},
-            {"k": None},
-            {"given": "node"},
-            {"data": "init"},
-            {"data": "node"},
-            {"T": "int64"},
-            {"T": "bool"},
-            {"shape": (2, 3, 4)},
-            {"shape": (2, 2, 3, 4)},
-            *OPEN[:2],
-        ],
-        since=14,
-    ),
-    Recipe("Trilu", _trilu_full, [{"how": "sized"}, {"upper": 0}], since=14, family="sizes"),
-    Recipe("EyeLike", _eye, _EYE, since=9),
-    Recipe(
-        "OneHot",
-        _one_hot,
-        [{"axis": 0}, {"axis": 1}, {"axis": -1}, {"depth": "node"}, {"values": "node"}, {"shape": (3,)}],
-        since=9,
-    ),
-    Recipe(
-        "NonZero", _non_zero, [{"shape": (4,)}, {"shape": (2, 2, 3)}, {"T": "int64"}, {"T": "bool"}, *OPEN[:1]], since=9
-    ),
-    Recipe("LRN", _lrn, [{"size": 3}, {"alpha": None}, {"beta": None}, {"bias": None}, {"open": (0,)}]),
-    Recipe("LpNormalization", _lp_norm, [{"axis": 1}, {"axis": None}, {"p": 1}, {"shape": (4, 6)}, *OPEN]),
-    Recipe(
-        "Mod", _remainder, [{"given": "node"}, {"given": "folded"}, {"other": (8,)}, *OPEN[:1]], since=10, family="rest"
-    ),
-    Recipe(
-        "Mod",
-        _remainder,
-        [
-            {"given": "node", "T": "int64", "fmod": 0},
-            {"T": "int64", "fmod": None, "given": "folded"},
-            {"T": "int64", "fmod": None},
-        ],
-        since=13,
-        family="numbers",
-    ),
-    Recipe(
-        "DynamicQuantizeLinear",
-        _dynamic_quantize,
-        [{"shape": (4, 6)}, {"shape": (2, 3, 4, 5)}, {"open": (0,)}],
-        since=11,
-    ),
-    *(
-        Recipe(name, _unary(name), [*RANKS[:3], *OPEN[:1], *FLOATS[:1]])
-        for name in ("Tan", "Atan", "Asinh", "Sinh", "Cosh")
     ),
 ]
