@@ -21,6 +21,8 @@ from splitgraph.verification.models.model_files import nodes_within, scoped_node
 # Operators and layers that read only shapes and counts.
 _SHAPE_ONLY = frozenset({"Shape", "Size", "ShapeOf", "EyeLike", "RandomNormalLike", "RandomUniformLike"})
 _SHAPE_ONLY |= {"SequenceLength", "SequenceEmpty"}
+# Operators and layers that read only the element type of their second input.
+_TYPED_LIKE = frozenset({"CastLike", "ConvertLike"})
 # Inputs whose elements are no data, and say no shape either: a rate, a mode, frequencies, a region.
 _SETTINGS: Mapping[str, tuple[int, ...]] = {"Dropout": (1, 2), "MelWeightMatrix": (2, 3, 4), "Resize": (1,)}
 # Operators whose second input is boxes, in any units; ROIAlign-like layers read as many elements as these are large.
@@ -51,6 +53,13 @@ _POSITIONS_OF = frozenset({"ArgMax", "ArgMin"})
 Masks = dict[str, int]
 
 
+def _read_elements(node: onnx.NodeProto) -> Sequence[str]:
+    """Return the inputs whose elements a node reads."""
+    if node.op_type in _SHAPE_ONLY:
+        return ()
+    return node.input[:1] if node.op_type in _TYPED_LIKE else node.input
+
+
 def outputs_of_inputs(model: onnx.ModelProto, names: Iterable[str]) -> set[int]:
     """Return the positions of the outputs of a model that depend on the elements of some inputs; an IR is given as its
     ONNX mirror.
@@ -72,7 +81,7 @@ def values_of_elements(model: onnx.ModelProto, fixed: Collection[str] = ()) -> s
     reached = {value.name for value in model.graph.input if value.name not in constants and value.name not in fixed}
     for node in model.graph.node:
         inner = {name for body, _ in _bodies(node, 1) for inside in nodes_within(body.node) for name in inside.input}
-        reads = node.input if node.op_type not in _SHAPE_ONLY else ()
+        reads = _read_elements(node)
         if kinds.may_draw(node) or not reached.isdisjoint(reads) or not reached.isdisjoint(inner):
             reached.update(node.output)
     return reached - {""}
@@ -141,7 +150,7 @@ def _trace_positions(
     for node in nodes:
         if node.op_type in _POSITIONS_OF:
             continue
-        read = [roots.get(name, set()) for name in node.input]
+        read = [roots.get(name, set()) for name in (_read_elements(node) or node.input)]
         if is_body:
             names.update(*(read[place] for place in _shaping(node) if place < len(read)))
         if node.op_type in _SHAPE_ONLY:
@@ -263,7 +272,8 @@ class _BackwardWalk:
             if not mask or node.op_type in _SHAPE_ONLY:
                 continue
             of_shapes = _shaping(node)
-            read = [(name, _SHAPES if index in of_shapes else mask) for index, name in enumerate(node.input)]
+            reads = _read_elements(node)
+            read = [(name, _SHAPES if index in of_shapes else mask) for index, name in enumerate(reads)]
             for graph, inner in _bodies(node, mask):
                 while self._pass(graph.node, inner):
                     pass

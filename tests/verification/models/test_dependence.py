@@ -109,6 +109,14 @@ def test_inputs_with_a_meaning(name: str) -> None:
     assert (index_inputs(model), shape_inputs(model)) == (positions, lengths)
 
 
+def test_a_value_of_another_type_does_not_depend_on_what_has_the_type() -> None:
+    model = parsed(
+        "float[N] a => double[1] y, float[N] z", "c = CastLike(k, a) y = Cast<to = 11>(c) z = Neg(a)", k=np.float32([1])
+    )
+    assert values_of_elements(model) == {"a", "z"}
+    assert outputs_of_inputs(model, ["a"]) == {1}
+
+
 TWO = "int64[N] a, int64[N] b => int64[N] y"
 DIVISORS = {
     "a divisor": (parsed(TWO, "y = Div(a, b)"), {"b"}),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from node_tests import node_tests as onnx_node_tests
 
 import splitgraph
 
@@ -345,3 +346,22 @@ TABLE = FIXED | STRUCTURE | BODIES | LAYOUT | CHOICES
 def test_equal_models_raise_no_alarm(name: str) -> None:
     found = splitgraph.verify(*TABLE[name].models(), timeout=60)
     assert found.verdict == "equal", found
+
+
+# Node tests of onnx, and the opset that each is taken to: sizes that are known, a constant that takes the type of an
+# input, and a body whose inputs are not followed.
+CONVERTED = {
+    "test_nonmaxsuppression_two_classes": 9,
+    "test_unique_not_sorted_without_axis": 9,
+    "test_attention_causal_boolmask_nan_robustness_expanded": 12,
+    "test_flexattention_relative_positional": 12,
+}
+
+
+@pytest.mark.parametrize("name", CONVERTED)
+def test_a_right_conversion_raises_no_alarm(name: str) -> None:
+    case = next((each for each in onnx_node_tests() if each.name == name), None)
+    if case is None:
+        pytest.skip("this onnx does not have the operator")
+    found = splitgraph.convert(case.model, opset=CONVERTED[name], verify=True).verification
+    assert found is not None and found.verdict == "equal", found

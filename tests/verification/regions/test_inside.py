@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from node_tests import node_tests as onnx_node_tests
 
 import splitgraph
 
@@ -177,11 +176,3 @@ def test_states_that_take_each_others_place_are_different() -> None:
         _LOOP.replace("n, t", "m, t").format(out=out, given="x, x", text=_STATES, **_TWO) for out in ("y, w", "w, y")
     )
     find_difference(Pair("float[N] x => float[N] y, float[N] w", *texts, constants=CONSTANTS))
-
-
-def test_a_body_of_which_the_inputs_are_not_followed() -> None:
-    case = next((each for each in onnx_node_tests() if each.name == "test_flexattention_relative_positional"), None)
-    if case is None:
-        pytest.skip("this onnx has no FlexAttention")
-    found = splitgraph.downgrade(case.model, 12, verify=True).verification
-    assert found is not None and found.verdict == "equal", found
