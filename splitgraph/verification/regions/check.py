@@ -108,7 +108,7 @@ class LocalCheck:
         for region in regions:
             cut = (cut_out(region, side, number) for number, side in enumerate(found.sides))
             models = [
-                folded(model, side.folder, known_within(region, side, number))
+                folded(model, side.folder, known_within(region, side, number, model))
                 for number, (model, side) in enumerate(zip(cut, found.sides, strict=True))
             ]
             fixed = [

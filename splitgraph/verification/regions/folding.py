@@ -16,15 +16,17 @@ import numpy as np
 import onnx
 
 from splitgraph.conversion.folding.certainty import is_certain, may_be_certain
+from splitgraph.inference import infer_model
 from splitgraph.inference.computed_values import NOT_COMPUTED, is_computed_alike
 from splitgraph.model.schemas.history import version_at
 from splitgraph.model.schemas.kinds import may_draw
 from splitgraph.model.scopes import MAIN, opset_imports, reads, subgraphs
 from splitgraph.model.tensor_data import byte_size
 from splitgraph.model.value_type import UNKNOWN, Contents
+from splitgraph.model.values import type_proto
 from splitgraph.verification.models.model_files import elements_of, is_default_domain
 from splitgraph.verification.reference.evaluator import load, run
-from splitgraph.verification.regions.cut import names_within
+from splitgraph.verification.regions.cut import input_name
 from splitgraph.verification.regions.find import FoundRegion
 from splitgraph.verification.regions.sides import ModelSide
 from splitgraph.verification.values import Array, UnsupportedError, Value
@@ -54,21 +56,39 @@ class KnownWithin(NamedTuple):
     shapes: Mapping[str, tuple[int, ...]]
 
 
-def known_within(region: FoundRegion, side: ModelSide, number: int) -> KnownWithin:
-    """Return what is known of the values of a region. side, number: as for `cut_out`."""
-    inputs = {border[number] for border in region.inputs}
+def known_within(region: FoundRegion, side: ModelSide, number: int, model: onnx.ModelProto) -> KnownWithin:
+    """Return what is known of the values of a region. side, number: as for `cut_out`. model: what it gave."""
     constants = side.analysis.details.graphs[MAIN].constants
+    typed: dict[str, onnx.TypeProto] = {}
     elements: dict[str, Array] = {}
-    shapes: dict[str, tuple[int, ...]] = {}
-    for name, own_name in names_within(region, side, number).items():
-        known, contents = side.types.get(name, UNKNOWN), constants.get(name)
-        sizes = tuple(size for size in known.shape or () if isinstance(size, int))
-        if known.kind == "tensor" and known.shape is not None and len(sizes) == len(known.shape):
-            shapes[own_name] = sizes
+    for position, border in enumerate(region.inputs):
+        known, contents = side.types.get(border[number], UNKNOWN), constants.get(border[number])
+        proto = type_proto(known)
+        if proto is not None:
+            typed[input_name(position)] = proto
         integers = contents.integers if isinstance(contents, Contents) else None
-        if integers is not None and known.dtype in _INTEGERS and name in inputs and isinstance(contents, Contents):
-            elements[own_name] = np.array(integers, known.dtype).reshape(contents.shape)
-    return KnownWithin(elements, shapes)
+        if integers is not None and known.dtype in _INTEGERS and isinstance(contents, Contents):
+            elements[input_name(position)] = np.array(integers, known.dtype).reshape(contents.shape)
+    return KnownWithin(elements, _known_shapes(model, typed))
+
+
+def _known_shapes(model: onnx.ModelProto, typed: Mapping[str, onnx.TypeProto]) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of the values of a region whose sizes follow from those of its inputs. What outputs of a whole
+    model declare says more: that NonZero finds 4, which a run on drawn values need not do.
+    """
+    if not any(node.op_type in _SAYING_SIZES for node in model.graph.node):
+        return {}
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    for value in copy.graph.input:
+        if value.name in typed:
+            value.type.CopyFrom(typed[value.name])
+    known: dict[str, tuple[int, ...]] = {}
+    for name, found in infer_model(copy, fill=False, owned=True).types.items():
+        sizes = tuple(size for size in found.shape or () if isinstance(size, int))
+        if found.kind == "tensor" and found.shape is not None and len(sizes) == len(found.shape):
+            known[name] = sizes
+    return known
 
 
 def folded(model: onnx.ModelProto, folder: Path | None, given: KnownWithin | None = None) -> onnx.ModelProto:
