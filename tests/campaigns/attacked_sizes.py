@@ -54,7 +54,9 @@ _DRAWS = 400
 _FAULTS = ("wrong, called equal", "wrong", "crashed", "answer refused")
 _NEEDLESS = ("asked", "refused", "called different")
 # The answers that a question suggests.
-_ANSWER = re.compile('--(follow|keep) "([^"]+)"')
+_ANSWER, _KINDS = re.compile('--(follow|keep) "([^"]+)"'), ("follow", "keep")
+# So often, an answer leads to another question.
+_ROUNDS = 3
 
 
 class Request(NamedTuple):
@@ -212,20 +214,28 @@ def _options(case: Case, request: Request) -> dict[str, Any]:
     }
 
 
-def _unanswered(source: Any, options: Mapping[str, Any], found: Sequence[splitgraph.Diagnostic]) -> str | None:
-    """Return which answer that a question suggests is refused; None if none is, or if there are other reasons."""
+def _unanswered(
+    source: Any, options: Mapping[str, Any], found: Sequence[splitgraph.Diagnostic], rounds: int = _ROUNDS
+) -> str | None:
+    """Return which answer that a question suggests is refused; None if none is, or if there are other reasons. An
+    answer may lead to another question.
+    """
     if any(each.code != "SG421" for each in found):
         return None
     at_once = found[0].help.partition("All questions at once")[2]
     suggested = [_ANSWER.findall(way) for way in ([at_once] if at_once else found[0].help.split(", or "))]
-    for ways in suggested if at_once or len(found) == 1 else ():
-        answers: dict[str, list[str]] = {"follow": [], "keep": []}
-        for option, text in ways:
-            answers[option].append(text)
+    for ways in filter(None, suggested if at_once or len(found) == 1 else ()):
+        answers = {kind: [*options.get(kind, ()), *(text for each, text in ways if each == kind)] for kind in _KINDS}
+        answered, told = {**options, **answers}, " ".join(f'--{option} "{text}"' for option, text in ways)
         try:
-            splitgraph.reshape(source, **options, **answers)
+            splitgraph.reshape(source, **answered)
+        except splitgraph.ConversionError as error:
+            is_asked = rounds > 0 and all(each.code == "SG421" for each in error.diagnostics)
+            if not is_asked:
+                return f"{told}: {str(error).splitlines()[0]}"
+            if (refused := _unanswered(source, answered, error.diagnostics, rounds - 1)) is not None:
+                return f"{told}, then {refused}"
         except splitgraph.SplitgraphError as error:
-            told = " ".join(f'--{option} "{text}"' for option, text in ways)
             return f"{told}: {str(error).splitlines()[0]}"
     return None
 
