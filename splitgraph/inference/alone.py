@@ -138,7 +138,7 @@ class Alone:
         """
         if _has_bodies(node):
             return None
-        given = [None if each is None else _few(each) for each in given]
+        given = [*map(_few, given)]
         answer = self._answer(node, imports, given, said_by)
         if (output, axis) not in set(answer.known()):
             return None
@@ -164,12 +164,29 @@ class Alone:
         """Return which sizes of the inputs a node needs to be equal."""
         if _has_bodies(node):
             return ()
-        given = [None if each is None else _few(each) for each in given]
+        given = [*map(_few, given)]
         answer = self._answer(node, imports, given, said_by)
         if answer.is_wrong:
             # A size of 1 has to be a larger one.
             answer = self._answer(node, imports, given, said_by, least=1)
         return answer.groups
+
+    def repeated(
+        self,
+        node: NodeProto,
+        imports: Mapping[str, int],
+        given: Sequence[Given | None],
+        larger: Sequence[Given | None],
+    ) -> Iterator[tuple[int, int]]:
+        """Yield each output and axis that is 1, and is more with larger inputs. larger: has 2 for 1 in places."""
+        if _has_bodies(node):
+            return
+        before, after = (self._answer(node, imports, [*map(_few, each)], None) for each in (given, larger))
+        known = () if after.is_wrong else set(before.known()) & set(after.known())
+        for output, axis in known:
+            sizes = [(answer.shapes[output] or ())[axis] for answer in (before, after)]
+            if sizes[0] == 1 != sizes[1]:
+                yield output, axis
 
     def equal_dims(
         self, node: NodeProto, imports: Mapping[str, int], given: Sequence[Given | None]
@@ -305,8 +322,10 @@ def _has_bodies(node: NodeProto) -> bool:
     return any(attribute.type in HOLDING_GRAPHS for attribute in node.attribute)
 
 
-def _few(given: Given) -> Given:
+def _few(given: Given | None) -> Given | None:
     """Return what is known of an input, with its elements read if they are few, and without any others."""
+    if given is None:
+        return None
     elements = given.elements
     if isinstance(elements, TensorProto):
         elements = tensor_contents(elements) if prod(elements.dims) <= MOST_ELEMENTS else None

@@ -15,6 +15,7 @@ from splitgraph.conversion.sizes.follow import Operators
 from splitgraph.conversion.sizes.formulas import NotWritable
 from splitgraph.conversion.sizes.laws import told_conditions
 from splitgraph.conversion.sizes.needs import Reading
+from splitgraph.conversion.sizes.one_row import ask_about_ones
 from splitgraph.conversion.sizes.over import APART, FLOW, OVER
 from splitgraph.conversion.sizes.rounds import given_by_the_user
 from splitgraph.conversion.sizes.rules import RULES, SAYING
@@ -36,7 +37,7 @@ from splitgraph.options import STRICT, Leeway, NewSizes, Sizes
 
 # An Identity reads what is a constant and an output.
 _RULES = {**RULES, **VALUE_RULES, **WINDOW_RULES}
-_OPERATORS = Operators("", _RULES, {**SAYING, "Identity": 0}, OVER, APART, FLOW, VALUES)
+_OPERATORS = Operators("", _RULES, {**SAYING, "Identity": 0}, OVER, APART, FLOW, ask_about_ones, VALUES)
 
 
 def convert_sizes(model: ModelProto, sizes: NewSizes, leeway: Leeway = STRICT) -> Rewrite[ModelProto]:

@@ -37,7 +37,6 @@ from splitgraph.model.value_type import Contents, ValueType, tensor, vector
 
 # So many dimensions are tried for a number.
 _MOST_ALIKE = 3
-_OF_ONE = "If the weights are a table, they have no other rows: export the model with another length."
 # What is cut to a limit.
 _LIMITED = re.compile(r"\b(?:max|min)\(")
 # Reads a node.
@@ -70,7 +69,8 @@ class Operators:
 
     domain: that of the operators. rules: read a node, by domain and operator. saying: the input that says a size. over:
     the axes along which a node computes, by domain and operator. apart: the operators that compute over none. flow:
-    what they make of sizes. values: those with numbers that change no dimension (`values.py`).
+    what they make of sizes. every: reads each node first. values: those with numbers that change no dimension
+    (`values.py`).
     """
 
     domain: str
@@ -79,6 +79,7 @@ class Operators:
     over: Mapping[tuple[str, str], Over]
     apart: Collection[str]
     flow: SizeFlow
+    every: Rule
     values: Collection[str] = ()
 
 
@@ -87,25 +88,24 @@ class Follower:
     """What the walk calls for each node before it is inferred.
 
     operators: those of the model's format. entries: of constant inputs, the entries that are decided, in terms of
-    dimensions, found so far or given by the user. expanded: the dimensions that inputs get, by axis. repeated: of
-    these, what weights of more than one element are along an axis; patterns: along several. cuts: of
-    those whose axis goes over several dimensions: each has an axis in `repeated` and `patterns`. orders: of the inputs
-    of Reshapes, the digits along an axis. merged: the values of which the last walk asked that, by input and axis.
-    needs: what the last walk found; blocked: what cannot follow, by location; conditions: which
-    sizes have to be equal. edits, attributes: what the last walk
-    read otherwise: elements of constant inputs by position, and attributes; None for one that is dropped. values: the
-    dimensions in place of numbers that nodes compute with (`values.py`), by position and entry. own: the
-    nodes about which something is decided. choices: the place that is taken for a digit in a Reshape that has several;
-    alternatives: those that the last walk met. over: where the last walk computed over a dimension, by symbol;
-    over_merged: the same, where a size that was 1 is one
-    of several factors of it. alone:
-    says what nodes do to sizes.
+    dimensions, found so far or given by the user. placed: the names that the user gives. expanded: the dimensions that
+    inputs get, by axis. repeated: of these, what weights of more than one element are along an axis; patterns: along
+    several. cuts: of those whose axis goes over several dimensions: each has an axis in `repeated` and `patterns`.
+    orders: of the inputs of Reshapes, the digits along an axis. merged: the values of which the last walk asked that,
+    by input and axis. needs: what the last walk found; blocked: what cannot follow, by location; conditions: which
+    sizes have to be equal. edits, attributes: what the last walk read otherwise: elements of constant inputs by
+    position, and attributes; None for one that is dropped. values: the dimensions in place of numbers that nodes
+    compute with (`values.py`), by position and entry. one_row: the axes along which values have 1 because weights have.
+    own: the nodes about which something is decided. choices: the place that is taken for a digit in a Reshape that has
+    several; alternatives: those that the last walk met. over: where the last walk computed over a dimension, by symbol;
+    over_merged: the same, where a size that was 1 is one of several factors of it. alone: says what nodes do to sizes.
     """
 
     wanted: Wanted
     operators: Operators
     alone: Alone = field(default_factory=Alone)
     entries: dict[InputPlace, dict[int, DimLike]] = field(default_factory=dict)
+    placed: frozenset[str] = frozenset()
     expanded: dict[InputPlace, dict[int, DimLike]] = field(default_factory=dict)
     repeated: dict[InputPlace, dict[int, Repeated]] = field(default_factory=dict)
     patterns: dict[InputPlace, tuple[Counted, ...] | Triangle] = field(default_factory=dict)
@@ -118,6 +118,7 @@ class Follower:
     needs: list[Need] = field(default_factory=list)
     blocked: dict[str, str] = field(default_factory=dict)
     conditions: list[Requirement] = field(default_factory=list)
+    one_row: dict[tuple[GraphPath, str], set[int]] = field(default_factory=dict)
     own: set[NodePlace] = field(default_factory=set)
     choices: Mapping[Reading, int] = field(default_factory=dict)
     alternatives: dict[Reading, Alternative] = field(default_factory=dict)
@@ -131,6 +132,7 @@ class Follower:
         self.edits.clear()
         self.attributes.clear()
         self.values.clear()
+        self.one_row.clear()
         self.merged.clear()
         self.needs.clear()
         self.blocked.clear()
@@ -148,13 +150,15 @@ class Follower:
         return dict.fromkeys(self.wanted.old, (1, None))
 
     def is_own(self, path: GraphPath, index: int) -> bool:
-        """Return True for a node that is not like others that look alike: something was decided about it."""
-        return (path, index) in self.own
+        """Return True for a node that is not like others that look alike: something was decided about it, or it may
+        read one row of a table.
+        """
+        return bool(self.wanted.ones) or (path, index) in self.own
 
     def __call__(self, ctx: NodeContext) -> None:
         """Give a node the elements and shapes that are decided, and read its constants."""
         site = Site(self, ctx)
-        site.ask_about_ones()
+        self.operators.every(site)
         for position in range(ctx.input_count):
             place = site.place(position)
             if place in self.expanded:
@@ -308,10 +312,10 @@ class Site:
         """Sizes that the node needs to be equal change together."""
         if not any(map(self.wanted.moves, (dim for known in self.ctx.inputs if known for dim in known.shape or ()))):
             return
-        for group in self._equal_sizes(self._given()):
+        for group in self.equal_sizes(self.given()):
             self._fit(group)
 
-    def _given(self) -> list[Given | None]:
+    def given(self) -> list[Given | None]:
         walk = self.ctx.walk
         return [
             Given(known.type, known.contents or (walk.constant_of(name) if known.unread else None))
@@ -320,43 +324,11 @@ class Site:
             for name, known in zip(self.ctx.node.input, self.ctx.given, strict=False)
         ]
 
-    def _equal_sizes(self, given: Sequence[Given | None]) -> Iterator[list[Source]]:
+    def equal_sizes(self, given: Sequence[Given | None]) -> Iterator[list[Source]]:
         """Yield the dimensions of inputs that the node needs to be equal."""
         node, said_by = self.ctx.node, self.follower.operators.saying.get(self.ctx.node.op_type)
         for group in self.follower.alone.equal_sizes(node, self.ctx.walk.imports, given, said_by):
             yield [source for source in group if not source.is_element]
-
-    def ask_about_ones(self) -> None:
-        """Weights of 1 along a length that was 1 are the same for each place, or a table of one row."""
-        ones, wanted = self.wanted.ones, self.wanted
-        dims = (dim for known in self.ctx.inputs if ones and known for dim in known.shape or ())
-        if not any(isinstance(dim, Dim) and symbols_of(dim) & ones for dim in dims):
-            return
-        given = self._given()
-        needed = {source for group in self._equal_sizes(given) for source in group}
-        for position, known in enumerate(given):
-            shape = () if known is None or known.elements is None else known.type.shape or ()
-            if known is None or 1 not in shape:
-                continue
-            larger = Given(known.type.with_shape([2 if size == 1 else size for size in shape]))
-            for group in self._equal_sizes([*given[:position], larger, *given[position + 1 :]]):
-                own = [each for each in group if each.position == position and shape[each.place] == 1]
-                others = [(given[each.position], each.place) for each in group if each.position != position]
-                sizes = [other.type.shape[axis] for other, axis in others if other and other.type.shape]
-                moving = (size for size in sizes if isinstance(size, Dim) and symbols_of(size) & ones)
-                dim = next((size for size in moving if wanted.before(size) == 1), None)
-                if dim is None:
-                    continue
-                # Where a state needs a size, items have one each.
-                is_state = symbols_of(dim) <= wanted.batch
-                for each in own:
-                    if not (is_state and each in needed):
-                        self._ask_about_one(each, dim)
-
-    def _ask_about_one(self, source: Source, dim: DimLike) -> None:
-        stays = Stays(f"the size {{}} of {self.ctx.node.input[source.position]!r}", _OF_ONE)
-        position = self.ctx.input_count + 1
-        self.either(position, source.place, [Meaning(1), Meaning(dim)], is_value=True, stays=stays)
 
     def _fit(self, group: Sequence[Source]) -> None:
         sizes = {source: (self.dims(source.position) or ())[source.place] for source in group}

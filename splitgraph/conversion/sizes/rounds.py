@@ -174,10 +174,9 @@ def _items(walked: Walked, scope: Scope, name: str) -> tuple[Item, ...]:
 
 
 def _is_one(walked: Walked, scope: Scope, node: NodeProto, axis: int) -> bool:
-    """Return True if weights of a node have 1 along an axis."""
-    detail = walked.graphs[scope.path]
-    read = (name for name in node.input if name in detail.types and name in detail.constants)
-    shapes = (detail.types[name].shape or () for name in read)
+    """Return True if a value that a node reads has 1 along an axis."""
+    types = walked.graphs[scope.path].types
+    shapes = (types[name].shape or () for name in node.input if name in types)
     return any(axis < len(shape) and shape[axis] == 1 for shape in shapes)
 
 

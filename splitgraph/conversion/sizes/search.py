@@ -20,7 +20,7 @@ from splitgraph.conversion.sizes.needs import Alternative, InputPlace, Need, Rea
 from splitgraph.conversion.sizes.rounds import in_the_way, walk_followed
 from splitgraph.conversion.sizes.wanted import Wanted
 from splitgraph.conversion.sizes.weights import WeightReader
-from splitgraph.dim import Dim, DimLike, symbols_of
+from splitgraph.dim import Dim, DimLike, symbol, symbols_of
 from splitgraph.findings.diagnostics import Diagnostic, diagnostic
 from splitgraph.inference import Walked
 from splitgraph.inference.alone import Alone
@@ -82,9 +82,11 @@ class Found(NamedTuple):
 
     def _merged_items(self, places: Collection[str]) -> Iterator[Diagnostic]:
         """Yield where a first dimension that was 1 is computed over together with others. It is not told by then from
-        items that have lost their place. places: of what is in the way besides.
+        items that have lost their place, unless the user has said where they are. places: of what is in the way
+        besides.
         """
-        for name in sorted(self.dropped.keys() & self.follower.over_merged.keys()):
+        placed = self.follower.placed
+        for name in sorted((self.dropped.keys() & self.follower.over_merged.keys()) - placed):
             location, text = self.follower.over_merged[name]
             if set(self.wanted.axes.get(name, {}).values()) == {0} and location not in places:
                 told = f"{text}, where {name} was 1 and can have any place"
@@ -111,10 +113,14 @@ def find_reading(
 
     ignored = {found.location for found in before.diagnostics if found.severity == "error"}
     alone, met, orders = Alone(), dict[DimLike, None](), dict[tuple[InputPlace, int], Order]()
+    said = (dim for each in entries.values() for dim in each.values() if isinstance(dim, Dim))
+    placed = frozenset(name for dim in said for name in symbols_of(dim))
 
     def follow(wanted: Wanted, choices: Mapping[Reading, int]) -> Found:
         decided = {place: dict(each) for place, each in entries.items()}
-        follower = Follower(wanted, operators, alone, decided, choices=choices, met=met, is_first=not choices)
+        follower = Follower(
+            wanted, operators, alone, decided, placed=placed, choices=choices, met=met, is_first=not choices
+        )
         # Most digits are those of the last reading; what differs is found again.
         follower.orders.update(orders)
         walked, stuck = walk_followed(lambda: walk(follower), follower, weights)
@@ -183,8 +189,9 @@ def _with_questions(found: Found, choices: Mapping[Reading, int], follow: Follow
         # What is cut may be a length, and so may be what a number follows, unless somebody asked for a batch. A first
         # dimension is a batch, unless the number had to follow for that.
         batch = found.wanted.asked if taken and key not in fixed else found.wanted.not_asked
-        # Of a name that is no batch, nor beside others, nothing says that items stand there.
-        names = choice.symbols - batch if choice.is_cut or key not in fixed or _is_own(choice, taken) else frozenset()
+        # Of a name that is no batch nothing says that items stand there, unless they went beside others, and came back.
+        is_beside = key in fixed and not choice.is_cut and not _is_own(choice, taken)
+        names = choice.symbols - batch - (_with_own_axes(found) if is_beside else frozenset())
         lengths = replace(found.wanted, batch=found.wanted.batch - names)
         fitting = [*range(len(choice.readings))] if choice.is_value else [taken]
         for each in () if choice.is_value else asked:
@@ -205,6 +212,15 @@ def _is_own(choice: Choice, taken: int) -> bool:
     """Return True for a reading in which a digit has an entry of its own."""
     dim = choice.readings[taken][1]
     return isinstance(dim, Dim) and is_one_factor(dim)
+
+
+def _with_own_axes(found: Found) -> frozenset[str]:
+    """Return the names that no output has beside others in one dimension, as `3*N` has N."""
+    main = next((scope for scope in found.walked.scopes if scope.path == MAIN), None)
+    types = found.walked.graphs[MAIN].types
+    shapes = [types[output.name].shape or () for output in main.proto.output if output.name in types] if main else []
+    merged = [dim for shape in shapes for dim in shape if isinstance(dim, Dim) and dim != symbol(str(dim))]
+    return frozenset(found.wanted.old) - {name for dim in merged for name in symbols_of(dim)}
 
 
 class _SeveralFit(NamedTuple):
