@@ -40,7 +40,8 @@ from splitgraph.verification.regions.draw import PLAIN, is_fully_drawn
 from splitgraph.verification.regions.find import FoundRegion, ModelRegions
 from splitgraph.verification.regions.folding import folded, known_within
 from splitgraph.verification.regions.lost_digits import Loss
-from splitgraph.verification.regions.ranges import Range, range_of
+from splitgraph.verification.regions.ranges import Range, ValueRanges
+from splitgraph.verification.regions.reachable import reachable_changes
 from splitgraph.verification.regions.reading import find_changes, questions
 from splitgraph.verification.regions.size_limits import SizeLimit
 from splitgraph.verification.verification import UNSEARCHED, Region
@@ -84,7 +85,9 @@ class LocalCheck:
         model that may change; those that depend on its inputs if nothing is given. ranges: of inputs of the model.
         """
         self.found = found
-        self._is_strict, self._has_jumps, self._ranges = is_strict, has_jumps, ranges or {}
+        self._is_strict, self._has_jumps = is_strict, has_jumps
+        self._known: Mapping[str, Range | None] = ranges or {}
+        self._ranges = ValueRanges(found.before, self._known)
         self._pair, self._place, self._tolerances, self._seed = pair, place, tolerances, seed
         self._kinds: list[CheckedKind] = []
         self.members: list[CheckedRegion] = []
@@ -164,7 +167,7 @@ class LocalCheck:
 
     def range_of(self, name: str) -> Range | None:
         """Return the range of a value of the first model."""
-        return range_of(self.found.before, name, self._ranges)
+        return self._ranges.of(name)
 
     def inside(
         self,
@@ -315,11 +318,15 @@ class LocalCheck:
         Regions that differ are not asked.
         """
         folders = [compared.folder for compared in self._pair]
+        known = ((name, self._known.get(self.found.name_before(name) or "")) for name in self.found.after.types)
+        ranges = self._ranges, ValueRanges(self.found.after, dict(known))
         for number, kind in enumerate(self._kinds):
             members = [member for member in self.members if member.kind == number]
             if kind.crashed or all(self._result(member).verdict != "equal" for member in members):
                 continue
-            kind.changes = find_changes(kind.models, folders, self._tolerances[0])
+            changes = find_changes(kind.models, folders, self._tolerances[0])
+            regions = [member.region for member in members]
+            kind.changes = [*reachable_changes(changes, kind.models, regions, self.found, ranges)]
             for question in questions(kind.models, folders, kind.changes):
                 name = f"kind_{number}_asked_{len(kind.asked)}"
                 files = [

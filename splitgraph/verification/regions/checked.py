@@ -39,7 +39,7 @@ _UNHEARD = "whether the models differ or only the kernels of the engine is not k
 @dataclass(slots=True)
 class CheckedKind:
     """Regions that are alike. models, files: before and after. fixed: the positions of inputs that do not change.
-    signed: those of outputs in which 0.0 and -0.0 are not the same. ranges: of each input, see `range_of`. is_exact,
+    signed: those of outputs in which 0.0 and -0.0 are not the same. ranges: of each input, see `ValueRanges`. is_exact,
     has_same_kernels, regroups: see `Arbiter`. drawn: what happened on drawn values. crashed: it ended the process of
     the engine. changes: the constants that have other elements in the second model, and asked: what of them a run
     should read; read: the numbers of what was read. judged: what the arbiter said of suspects, by their identity.

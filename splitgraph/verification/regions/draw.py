@@ -47,6 +47,7 @@ from splitgraph.verification.regions.constants import dense_tensor
 from splitgraph.verification.regions.inner_limits import at_inner_limits
 from splitgraph.verification.regions.limits import MULTIPLES, draw_limits
 from splitgraph.verification.regions.magnitudes import apart
+from splitgraph.verification.regions.ranges import Range, within_range
 from splitgraph.verification.regions.rows import MOST_ROWS, TABLE_READERS, Models, draw_rows
 from splitgraph.verification.values import Array, Value
 
@@ -89,7 +90,7 @@ _QUANTIZING = frozenset({"DynamicQuantizeLinear", "QuantizeLinear"})
 _FINITE = frozenset({"DeformConv", "DynamicQuantizeLinear", "GridSample", "RoiAlign"})
 
 
-_ANY: Mapping[str, Sequence[float]] = {}
+_ANY: Mapping[str, Range] = {}
 _CLOSED: OpenAxes = {}
 
 
@@ -105,7 +106,7 @@ def draw(
     base: Mapping[str, Value],
     fixed: Collection[str],
     seed: int,
-    ranges: Mapping[str, Sequence[float]] = _ANY,
+    ranges: Mapping[str, Range] = _ANY,
     open_axes: OpenAxes = _CLOSED,
 ) -> Iterator[Drawn]:
     """Yield values for the inputs of a region, with the shapes and types of those in `base`.
@@ -120,15 +121,16 @@ def draw(
         drawn = {name: value for name, value in every.items() if value is not base[name]}
         for values in (drawn, *(apart(drawn) if kind == "steps" else ())):
             kept = {name: _within(base[name], values[name]) for name in boxes & values.keys()}
-            kept |= {name: _clipped(values[name], *ranges[name]) for name in ranges.keys() & values.keys()}
+            kept |= {name: _limited(values[name], ranges[name], kind) for name in ranges.keys() & values.keys()}
             kept |= {name: _dividing(values[name], kind) for name in divisors & values.keys()}
             yield Drawn(kind, dict(every) | values | kept)
 
 
-def _clipped(value: Value, least: float, most: float) -> Value:
-    if not isinstance(value, np.ndarray) or value.dtype.kind != "f":
+def _limited(value: Value, known: Range, kind: Kind) -> Value:
+    """Return numbers of a range. Whole numbers may be positions, so those of most kinds are spread over it."""
+    if not isinstance(value, np.ndarray) or value.dtype.kind not in "fiu":
         return value
-    return np.clip(value, value.dtype.type(least), value.dtype.type(most))
+    return within_range(value, known, spreads=kind == "normal" or (value.dtype.kind != "f" and kind != "ends"))
 
 
 def _dividing(value: Value, kind: Kind) -> Value:

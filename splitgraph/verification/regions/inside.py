@@ -23,7 +23,7 @@ from splitgraph.verification.regions.check import LocalCheck
 from splitgraph.verification.regions.cut import cut_out
 from splitgraph.verification.regions.find import LIMITING, Border, FoundRegion, ModelRegions
 from splitgraph.verification.regions.local_check import type_of
-from splitgraph.verification.regions.ranges import Range, range_of, union
+from splitgraph.verification.regions.ranges import Range, ValueRanges, union
 from splitgraph.verification.regions.sides import reached
 from splitgraph.verification.values import UnsupportedError, Value, read_values
 from splitgraph.verification.verification import Region
@@ -221,8 +221,9 @@ class _Inside:
         """Return the ranges of the inputs of the models: of what they begin with, and of what a loop makes of them."""
         results = dict(self._states([value.name for value in self._body.models[0].graph.output]))
         ranges = {name: self._local.range_of(source) for name, source in self._sources()}
+        after_a_step = ValueRanges(found.before, {})
         return {
-            name: union(known, range_of(found.before, results[name])) if name in results else known
+            name: union(known, after_a_step.of(results[name])) if name in results else known
             for name, known in ranges.items()
         }
 

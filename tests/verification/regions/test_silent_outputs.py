@@ -111,7 +111,7 @@ WITHOUT_EFFECT = {
     "a quotient of scaled terms": (layer("k = Mul(a, c) l = Mul(m, c) y = Div(k, l)", c=3), "different"),
     # Both roots are NaN of every number; all nodes from the product to the power are one region.
     # Its outputs are NaN on any input: no run reads what differs.
-    "roots of what is negative": (layer("n = Sub(o, a) y = Pow(n, h)", o=-1, h=0.5), "not-run"),
+    "roots of what is negative": (layer("e = Elu(a) n = Sub(o, e) y = Pow(n, h)", o=-1, h=0.5), "not-run"),
 }
 
 
