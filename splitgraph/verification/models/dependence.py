@@ -49,6 +49,11 @@ _WELL_KNOWN = ("", "ai.onnx", "ai.onnx.ml", "org.openvinotoolkit")
 # A loop of more iterations is not run on drawn values of any kind.
 _MANY_ITERATIONS = 1000
 _POSITIONS_OF = frozenset({"ArgMax", "ArgMin"})
+# Operators that write at positions, and where these stand among their inputs: what is written takes any integer.
+_WRITING_AT = {
+    **dict.fromkeys(("MaxUnpool", "Scatter", "ScatterElements", "ScatterND"), slice(1, 2)),
+    **dict.fromkeys(("SequenceInsert", "TensorScatter"), slice(2, 3)),
+}
 
 Masks = dict[str, int]
 
@@ -157,7 +162,7 @@ def _trace_positions(
             continue
         is_open = node.domain not in _WELL_KNOWN
         if is_open or any(part in node.op_type for part in parts):
-            names.update(*(read if is_open else read[1:]))
+            names.update(*(read if is_open else read[_WRITING_AT.get(node.op_type, slice(1, None))]))
         if node.op_type in ("If", "Loop"):
             names.update(*read[:2])
         for body, _ in _bodies(node, 2):

@@ -16,6 +16,8 @@ OpenAxes = Mapping[str, Collection[int]]
 _COUNTS = (0, 1, 2, 8, 20)
 # Larger constants are no limits of iterations, and of the others so many are tried.
 _MOST_COUNT, _MOST_LIMITS = 1000, 4
+# Sequences have each number of elements up to the first, and those around constants up to the second.
+_FEW_ELEMENTS, _MOST_ELEMENTS = 32, 4096
 # N-grams are counted in texts of so many items, so many of them.
 _LONGEST_PART, _MOST_PARTS = 2**14, 12
 # So many equal elements are drawn.
@@ -44,10 +46,10 @@ def draw_sequences(
     """Yield sequences of few and of many elements, of as many as the constants of a region, and of one more and less;
     each with the positions of its last element and its first one. open_axes: see `draw_longer`.
     """
-    limits = [int(number) + more for number in constants if 0 < number < _MOST_COUNT for more in (0, 1, 2, -1)]
+    limits = [int(number) + more for number in constants if 0 < number <= _MOST_ELEMENTS for more in (0, 1, 2, -1)]
     places = {name: value for name, value in base.items() if name in open_axes and _is_place(value)}
     for name, value in ((name, value) for name, value in base.items() if 0 in open_axes.get(name, ())):
-        for count in dict.fromkeys((*_COUNTS, *limits)) if isinstance(value, list) and value else ():
+        for count in dict.fromkeys((*range(_FEW_ELEMENTS + 1), *limits)) if isinstance(value, list) and value else ():
             longer = {name: [_element(value, index) for index in range(count)]}
             yield longer
             for end in (count - 1, -count) if places and count else ():

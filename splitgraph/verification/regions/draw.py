@@ -44,6 +44,7 @@ from splitgraph.verification.models.model_files import elements_of, is_default_d
 from splitgraph.verification.regions.amounts import OpenAxes, draw_counts, draw_longer, draw_sequences
 from splitgraph.verification.regions.between import draw_between
 from splitgraph.verification.regions.constants import dense_tensor
+from splitgraph.verification.regions.folding import computed_tables
 from splitgraph.verification.regions.inner_limits import at_inner_limits
 from splitgraph.verification.regions.limits import MULTIPLES, draw_limits
 from splitgraph.verification.regions.magnitudes import apart
@@ -61,7 +62,7 @@ _OVERFLOWING: Collection[str] = ("steps", "ends", "jumps")
 
 _STEPS = (0.0, -0.0, 0.5, -0.5, 1.5, -1.5, 2.5, -2.5, 3.5, 1.0, -1.0, 2.0, -2.0, 3.0, 0.25, 6.0)
 _ENDS_OF_HALVES = (65504.0, -65504.0, 300.0, -300.0, 2049.0, -2049.0, 1e-7, 1000.0)
-_ENDS = (65520.0, -65520.0, 1e6, -1e6, 16777217.0, -16777217.0, 1e9, -1e9, 1e18, -1e18, 256.0, 300.0)
+_ENDS = (65520.0, -65520.0, 1e6, -1e6, 16777217.0, -16777217.0, 1e9, -1e9, 1e18, -1e18, 256.0, 300.0, 1e-9, -1e-9)
 _WHOLE_ENDS = (-(2**31), 2**31 - 1, 2**31, 2**32 + 1, 2**53 + 1, 1000, 65536, -1000, 100, 128)
 # Of the ends of a type, so many numbers are spread over the whole range of 8 bits.
 _SPREAD = 15
@@ -78,6 +79,7 @@ _MOST_BITS = 16
 # Divides in place of 0.
 _DIVISOR = 3
 _WORDS = ("alpha", "b", "", "gamma delta", "naïve", "42", "A", "x-y", "two  spaces", "Ω", "end.", " lead", "ZED")
+_NUMERALS = ("0", "-1", "2.5", "-0.5", "1e10", "-3e-3", "inf", "NaN", "1e40")
 # A longer text is no delimiter. So many words are split.
 _LONGEST_DELIMITER, _PARTS = 4, (3, 10, 100)
 # Operators that put numbers in an order.
@@ -213,6 +215,10 @@ def _drawn(
             yield Drawn(kind, dict(base) | (_without_nan(values) if leaves_nan_open else values))
     for values in _mixed(free, words) if not (is_open or is_finite) else ():
         yield Drawn("mixed", dict(base) | (_without_nan(values) if leaves_nan_open else values))
+    for values in _one_end(free) if not is_open else ():
+        yield Drawn("ends", dict(base) | values)
+    for values in _numerals(both, free, numbers):
+        yield Drawn("steps", dict(base) | values)
     for values in draw_counts(before, base, numbers):
         yield Drawn("counts", dict(base) | values)
     indexed = {name: value for name, value in base.items() if name not in fixed}
@@ -233,6 +239,26 @@ def _drawn(
         yield Drawn("steps", dict(base) | values)
     for values in at_inner_limits(models, base, free, numbers) if not is_open else ():
         yield Drawn("steps", dict(base) | values)
+
+
+def _one_end(free: Mapping[str, Array]) -> Iterator[dict[str, Value]]:
+    """Yield integers that are all at the end of their type, and half of that: sums of them are beyond it."""
+    whole = {name: value for name, value in free.items() if value.dtype.kind in "iu"}
+    for part in (1, 2) if whole else ():
+        yield {name: np.full_like(value, np.iinfo(value.dtype).max // part) for name, value in whole.items()}
+
+
+def _numerals(
+    models: Iterable[onnx.ModelProto], free: Mapping[str, Array], constants: Iterable[float]
+) -> Iterator[dict[str, Value]]:
+    """Yield texts that a Cast makes numbers of, those of a region among them."""
+    if not any(node.op_type == "Cast" for model in models for node, _ in scoped_nodes(model)):
+        return
+    own = (int(number) if number.is_integer() else number for number in constants)
+    numerals = np.array([*map(str, own), *_NUMERALS], dtype=object)
+    for name, value in ((name, value) for name, value in free.items() if value.dtype.kind in "OUS"):
+        for start in range(0, numerals.size, value.size):
+            yield {name: np.resize(np.roll(numerals, -start), value.size).reshape(value.shape)}
 
 
 def _inputs_of(model: onnx.ModelProto, op_type: str, position: int) -> Iterator[str]:
@@ -349,19 +375,21 @@ def _one_apart(value: Array) -> Iterator[Array]:
 
 
 def _texts(models: Iterable[onnx.ModelProto]) -> list[str]:
-    """Return words: those of a region, in other letters, and usual ones."""
-    own: list[bytes] = []
+    """Return words: those of a region, of one of its models alone first, in other letters, and usual ones."""
+    held: list[dict[bytes, None]] = []
     for model in models:
-        own += (text for tensor in model.graph.initializer for text in tensor.string_data[:_FEW])
+        own = [text for tensor in model.graph.initializer for text in tensor.string_data[:_FEW]]
         for node, _ in scoped_nodes(model):
             for attribute in node.attribute:
                 own += (attribute.s, *attribute.strings, *attribute.t.string_data)
-    told = [text.decode("utf-8", "replace") for text in own if text][:_MOST_CONSTANTS]
+        held.append(dict.fromkeys(text for text in own if text))
+    texts = sorted({text: None for own in held for text in own}, key=lambda text: all(text in own for own in held))
+    told = [text.decode("utf-8", "replace") for text in texts[:_MOST_CONSTANTS]]
     # What may be a delimiter stands between few and many words.
     parts = [
         text.join(_WORDS[:1] * count) for text in (*told, " ") if len(text) <= _LONGEST_DELIMITER for count in _PARTS
     ]
-    cased = [other for text in told for other in (text, text.upper(), text.lower())]
+    cased = [other for text in told for other in (text, text.upper(), text.lower(), text.title())]
     return list(dict.fromkeys(["", " ", *cased, *parts, *_WORDS]))
 
 
@@ -446,6 +474,11 @@ def _constants(models: Models) -> dict[float, bool]:
                 is_fraction = elements.dtype.kind not in "iu"
                 for number in map(float, elements.ravel().tolist()):
                     constants[number] = constants.get(number, False) or (is_fraction and number > 0)
+        # What nodes compute of constants is a limit as well.
+        computed = (made for made in computed_tables(model, folder).values() if made.size <= _FEW)
+        for made in (made for made in computed if made.dtype.kind in "fiu"):
+            for number in map(float, made.ravel().tolist()):
+                constants.setdefault(number, False)
     finite = [(number, is_scale) for number, is_scale in constants.items() if np.isfinite(number)]
     return dict(finite[:_MOST_CONSTANTS])
 

@@ -214,7 +214,7 @@ class Regions:
         self.runs = [RegionRun() for _ in self.members]
         self.bases: dict[int, str] = {}
         self.base_seconds: dict[int, float] = {}
-        self._base_sizes: dict[int, tuple[int, int]] = {}
+        self._base_ranks: dict[int, tuple[bool, int, int, int]] = {}
 
     def _values_needed(self, batch: Sequence[int]) -> list[str]:
         needed = (self.members[number] for number in batch)
@@ -229,9 +229,9 @@ class Regions:
         self.kinds[member["kind"]].ask(inputs)
         if self._document["only_asks"]:
             return
-        self._keep_base(member["kind"], inputs)
-        files = self._folder / f"region_{number}_{case}"
         kind = self.kinds[member["kind"]]
+        self._keep_base(member["kind"], inputs, shows=not _shows_nothing(kind, inputs, before))
+        files = self._folder / f"region_{number}_{case}"
         began = time.monotonic()
         _compare(kind, inputs, before, run, ("captured", case), self._comparison(kind, "captured"), files)
         # The first time, it was loaded, too.
@@ -329,14 +329,19 @@ class Regions:
         overflows = may_overflow(drawn, atol, regroups=kind.regroups)
         return Comparison(rtol, atol, is_local=True, is_exact=kind.is_exact, may_overflow=overflows)
 
-    def _keep_base(self, kind: int, inputs: Mapping[str, Value]) -> None:
-        sizes = [array.nbytes for value in inputs.values() for array in tensors_of(value)]
-        # The smallest ones, and empty ones only if there are no others.
-        size = sizes.count(0), sum(sizes)
-        if size[1] <= _LARGEST_BASE and (kind not in self._base_sizes or size < self._base_sizes[kind]):
+    def _keep_base(self, kind: int, inputs: Mapping[str, Value], *, shows: bool) -> None:
+        """Keep the values that others are drawn like: along an axis of 1, most operators do the same as none.
+
+        shows: whether outputs of the region have elements that inputs may change.
+        """
+        arrays = [array for value in inputs.values() for array in tensors_of(value)]
+        sizes, axes = [array.nbytes for array in arrays], [length for array in arrays for length in array.shape]
+        # The best come first: the smallest ones, and empty ones only if there are no others.
+        rank = not shows, sizes.count(0), axes.count(1), sum(sizes)
+        if sum(sizes) <= _LARGEST_BASE and (kind not in self._base_ranks or rank < self._base_ranks[kind]):
             name = f"base_{kind}.bin"
             write_values(self._folder / name, inputs)
-            self.bases[kind], self._base_sizes[kind] = name, size
+            self.bases[kind], self._base_ranks[kind] = name, rank
 
 
 def _cases(region: RegionKind, base: Mapping[str, Value], seed: int, run: RegionRun) -> Iterator[Drawn]:
