@@ -27,6 +27,7 @@ _TYPED_LIKE = frozenset({"CastLike", "ConvertLike"})
 _SETTINGS: Mapping[str, tuple[int, ...]] = {"Dropout": (1, 2), "MelWeightMatrix": (2, 3, 4), "Resize": (1,)}
 # Operators whose second input is boxes, in any units; ROIAlign-like layers read as many elements as these are large.
 _BOXES = frozenset({"CropAndResize", "MaxRoiPool", "RoiAlign"})
+_ANYWHERE = slice(None)
 # The bit for all shapes; each output has a bit of its own.
 _SHAPES = 1
 
@@ -112,14 +113,22 @@ def extent_inputs(model: onnx.ModelProto) -> set[str]:
     """Return the inputs of a model that the extents of boxes may be computed from: how long an engine reads a box
     depends on its size.
     """
+    return inputs_reaching(model, _BOXES, slice(1, 2))
+
+
+def inputs_reaching(model: onnx.ModelProto, operators: frozenset[str], places: slice = _ANYWHERE) -> set[str]:
+    """Return the inputs of a model from which elements reach operators, directly or not, at some of their inputs."""
     roots: dict[str, set[str]] = {value.name: {value.name} for value in model.graph.input}
+    called = [inner.op_type for function in model.functions for inner in nodes_within(function.node)]
+    functions = set() if operators.isdisjoint(called) else {function_key(function) for function in model.functions}
     names: set[str] = set()
     for node in model.graph.node:
         inside = [inner for body, _ in _bodies(node, 1) for inner in nodes_within(body.node)]
-        has_boxes = any(inner.op_type in _BOXES for inner in inside)
         read = [roots.get(name, set()) for name in (*node.input, *(name for inner in inside for name in inner.input))]
-        # Which of the values that a body reads are boxes is not followed.
-        names.update(*(read if has_boxes else read[1:2] if node.op_type in _BOXES else ()))
+        # Which of the values that a body or a function reads reach an operator is not followed.
+        is_within = any(inner.op_type in operators or called_function(inner) in functions for inner in (node, *inside))
+        is_here = node.op_type in operators and not inside
+        names.update(*(read[places] if is_here else read if is_within else ()))
         for name in node.output if node.op_type not in _SHAPE_ONLY else ():
             roots.setdefault(name, set()).update(*read)
     return names

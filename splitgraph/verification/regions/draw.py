@@ -33,10 +33,12 @@ import numpy as np
 import onnx
 
 from splitgraph.options import ATOL_WRITTEN_OUT
+from splitgraph.verification.comparison import is_finite
 from splitgraph.verification.models.dependence import (
     divisor_inputs,
     extent_inputs,
     index_inputs,
+    inputs_reaching,
     may_not_end,
     shape_inputs,
 )
@@ -192,7 +194,10 @@ def _drawn(
         # Conditions of branches.
         kept -= {name for name, value in base.items() if _is_flags(value) and name not in fixed}
     # The specification does not say where NaN stands among numbers, nor which integer it becomes.
-    leaves_nan_open = any(node.op_type in _ORDERING | _QUANTIZING for model in both for node, _ in scoped_nodes(model))
+    numbered, finite = (
+        set[str]().union(*(inputs_reaching(model, operators) for model in both))
+        for operators in (_ORDERING | _QUANTIZING, _FINITE)
+    )
     # 0 divided by a scale of 0 is NaN, too.
     kept |= {name for model in both for name in _inputs_of(model, "QuantizeLinear", 1)}
     free = {
@@ -208,13 +213,12 @@ def _drawn(
     for _ in range(repetitions):
         yield Drawn("mixed", dict(base) | {name: _of_two(value, rng) for name, value in free.items()})
     words = _texts(both)
-    is_finite = any(node.op_type in _FINITE for model in both for node, _ in scoped_nodes(model))
-    kinds: Sequence[Kind] = ("steps",) if is_open else ("steps", "ends") if is_finite else ("steps", "ends", "gaps")
+    kinds: Sequence[Kind] = ("steps",) if is_open else ("steps", "ends", "gaps")
     for kind in kinds:
         for values in _unusual(free, kind, numbers, rng):
-            yield Drawn(kind, dict(base) | (_without_nan(values) if leaves_nan_open else values))
-    for values in _mixed(free, words) if not (is_open or is_finite) else ():
-        yield Drawn("mixed", dict(base) | (_without_nan(values) if leaves_nan_open else values))
+            yield Drawn(kind, dict(base) | _settled(values, numbered, finite))
+    for values in _mixed(free, words) if not is_open else ():
+        yield Drawn("mixed", dict(base) | _settled(values, numbered, finite))
     for values in _one_end(free) if not is_open else ():
         yield Drawn("ends", dict(base) | values)
     for values in _numerals(both, free, numbers):
@@ -307,13 +311,19 @@ def _unusual(
             yield made | {name: np.asarray(np.logical_not(made[name])) for name in conditions}
 
 
-def _without_nan(values: Mapping[str, Value]) -> dict[str, Value]:
-    return {name: _numbers_only(value) if isinstance(value, np.ndarray) else value for name, value in values.items()}
+def _settled(values: Mapping[str, Value], numbered: Collection[str], finite: Collection[str]) -> dict[str, Value]:
+    """Return values without NaN for some inputs, and without NaN and infinities for others."""
+    return {
+        name: _where(value, is_finite(value) if name in finite else np.asarray(value == value))
+        if isinstance(value, np.ndarray) and (name in finite or name in numbered)
+        else value
+        for name, value in values.items()
+    }
 
 
-def _numbers_only(value: Array) -> Array:
+def _where(value: Array, is_kept: Array) -> Array:
     is_float = value.dtype.kind == "f" or value.dtype.name == "bfloat16"
-    return np.where(value == value, value, np.zeros((), value.dtype)) if is_float else value
+    return np.where(is_kept, value, np.zeros((), value.dtype)) if is_float else value
 
 
 def _is_count(value: Value) -> TypeGuard[Array]:

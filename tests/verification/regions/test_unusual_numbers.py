@@ -200,6 +200,50 @@ def test_what_the_specification_leaves_open_is_not_drawn(pair: Pair) -> None:
     assert all(region.cases > 12 for region in found.regions)
 
 
+POSITIONS = "float[1, 1, 2, 3] x, float[1, H, W, 2] i, float[1, 1, H, W] w => float[1, 1, H, W] y"
+READ_AT = (
+    'm = GridSample<padding_mode = "border">(x, i)',
+    'c = Clip(i, low, high) p = GridSample<padding_mode = "border">(x, c)',
+)
+TWO = "float[N] x, float[N] w => float[N] y"
+# What is left open of `x` or `i`, as `m` and in another form as `p`.
+BESIDE: dict[str, tuple[str, tuple[str, str]]] = {
+    "the smallest": (TWO, ("m, i = TopK<largest = 0>(x, k)", "n = Neg(x) t, i = TopK(n, k) p = Neg(t)")),
+    "a position of the greatest": (
+        TWO,
+        ("i = ArgMax(x) m = Cast<to = 1>(i)", "n = Neg(x) i = ArgMin(n) p = Cast<to = 1>(i)"),
+    ),
+    "the greatest of four": (
+        "float[1, 1, 4] x, float[N] w => float[1, 1, N] y",
+        ("m = MaxPool<kernel_shape = [4]>(x)", "p = GlobalMaxPool(x)"),
+    ),
+    "a position of GridSample": (POSITIONS, READ_AT),
+    "a range that is quantized": (
+        TWO,
+        (
+            "q, s, z = DynamicQuantizeLinear(x) m = DequantizeLinear(q, s, z)",
+            "c = Identity(x) q, u, z = DynamicQuantizeLinear(c) p = DequantizeLinear(q, u, z)",
+        ),
+    ),
+}
+# What reads it with `w`: two forms that are equal, and one that differs.
+RELU = "r = Relu(w) y = Add(m, r)", "a = Max(w, o) y = Add(p, a)"
+WITHOUT_NAN = "g = Greater(w, o) a = Where(g, w, o) y = Add(p, a)"
+ABS = "r = Abs(w) y = Max(m, r)", "n1 = Neg(w) a = Max(w, n1) y = Max(p, a)"
+WITHOUT_INFINITIES = "e = Abs(w) a = Min(e, most) y = Max(p, a)"
+NUMBERS = {"k": np.int64([1]), "o": F(0), "low": F(-10), "high": F(10), "most": np.finfo(F).max}
+
+
+@pytest.mark.parametrize(("readers", "other"), [(RELU, WITHOUT_NAN), (ABS, WITHOUT_INFINITIES)], ids=["NaN", "inf"])
+@pytest.mark.parametrize("name", BESIDE)
+def test_special_numbers_are_drawn_beside_what_is_left_open(name: str, readers: tuple[str, str], other: str) -> None:
+    signature, forms = BESIDE[name]
+    for reader, verdict in ((readers[1], "equal"), (other, "different")):
+        pair = Pair(signature, f"{forms[0]} {readers[0]}", f"{forms[1]} {reader}", constants=NUMBERS)
+        found = verify(*pair.models())
+        assert found.verdict == verdict, found
+
+
 SIGNS = ("y = Sign(x)", "g = Greater(x, o) l = Less(x, o) p = Cast<to = 1>(g) n = Cast<to = 1>(l) y = Sub(p, n)")
 TIES = ("c = Greater(x, o) y = Cast<to = 1>(c)", "c = GreaterOrEqual(x, o) y = Cast<to = 1>(c)")
 
