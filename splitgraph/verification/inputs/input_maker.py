@@ -199,6 +199,10 @@ class InputMaker:
         """Return the names, in the model, of the inputs that are drawn, and so differ from case to case."""
         return [item.name for item in self._inputs if item.name not in self.given]
 
+    def shared_name(self, name: str) -> str:
+        """Return the name that both models have for an input of the model."""
+        return self._names.get(name, name)
+
     def rows(self) -> dict[str, int]:
         """Return how many rows the tables have that are read at the positions in an input, for each that is drawn."""
         found: dict[str, int] = {}

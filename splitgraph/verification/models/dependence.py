@@ -44,6 +44,8 @@ _READING_AT = (
     *("Gather", "Scatter", "Feature", "OneHot", "Loss", "Embed", "Attention", "Sequence", "Shift", "RoiAlign"),
     *("RoiPool", "Lengths", "LSTM", "GRU", "RNN", "CumSum", "Trilu", "Unpool"),
 )
+# Operators whose second input is an axis or an offset, which engines check.
+_OFFSET = frozenset({"CumSum", "Trilu"})
 # Of Div, Mod, Divide and FloorMod, too.
 _PARTS = (*_READING_AT, "Div", "Mod")
 _WELL_KNOWN = ("", "ai.onnx", "ai.onnx.ml", "org.openvinotoolkit")
@@ -139,6 +141,15 @@ def index_inputs(model: onnx.ModelProto) -> set[str]:
     numbers of iterations; sizes and lengths in a body; and what a function reads. Engines need not check those.
     """
     return _traced(model, _PARTS)
+
+
+def amount_inputs(model: onnx.ModelProto) -> set[str]:
+    """Return the inputs of a model that say lengths, axes or offsets, which engines check; no positions, and no numbers
+    of iterations, which take time.
+    """
+    said = shape_inputs(model) | inputs_reaching(model, _OFFSET, slice(1, 2))
+    positions = _traced(model, [part for part in _READING_AT if part not in _OFFSET])
+    return said - positions - inputs_reaching(model, frozenset({"Loop"}))
 
 
 def divisor_inputs(model: onnx.ModelProto) -> set[str]:

@@ -28,6 +28,7 @@ from splitgraph.verification.models.model_pair import ComparedModel, caller_inpu
 from splitgraph.verification.regions.arbiter import Arbiter, Opinion
 from splitgraph.verification.regions.batches import in_batches
 from splitgraph.verification.regions.checked import VALUES, AskedElements, CheckedKind, CheckedRegion, RegionResults
+from splitgraph.verification.regions.constants import held_constants
 from splitgraph.verification.regions.cut import (
     cast_types,
     cut_out,
@@ -61,6 +62,8 @@ _TYPE_ENDS: Mapping[int, int] = {
 # Lengths of dimensions that are tried to read what differs, after those that the models name; none is longer.
 _LADDER = (32, 64, 128, 256, 512, 1024)
 _LONGEST = 2**22
+# So many constants of so many elements may be limits of lengths.
+_MOST_LIMITS, _FEW_LIMITS = 12, 4
 
 
 class LocalCheck:
@@ -351,6 +354,18 @@ class LocalCheck:
         """Return lengths of dimensions that constants which no run read name themselves, the likeliest ones first."""
         changes = [change for kind in self._kinds for change in kind.unread(is_needed=False)]
         return _possible([*(length for change in changes for length in change.lengths()), *self.type_ends()])
+
+    def limits(self) -> list[float]:
+        """Return the numbers of small constants of the regions."""
+        found = [
+            constant.elements(compared.folder)
+            for kind in self._kinds
+            for model, compared in zip(kind.models, self._pair, strict=True)
+            for constant in held_constants(model, has_all_attributes=True)
+            if constant.size <= _FEW_LIMITS
+        ]
+        numbers = [number for array in found if array.dtype.kind in "iuf" for number in array.ravel().tolist()]
+        return [number for number in dict.fromkeys(numbers) if abs(number) <= _LONGEST][:_MOST_LIMITS]
 
     def far_lengths(self) -> list[int]:
         """Return other lengths at which a run may read what it must read, and no run read so far."""

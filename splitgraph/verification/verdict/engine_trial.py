@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import islice
 
 from splitgraph.findings.diagnostics import Diagnostic, diagnostic
 from splitgraph.verification import help_texts
@@ -16,6 +17,7 @@ from splitgraph.verification.help_texts import is_installed
 from splitgraph.verification.inputs.input_maker import InputMaker
 from splitgraph.verification.inputs.later_attempts import FURTHER_ROUNDS, RETRY_POLICY
 from splitgraph.verification.inputs.model_inputs import InputError
+from splitgraph.verification.inputs.other_amounts import with_other_amounts
 from splitgraph.verification.inputs.solver import SymbolSizes
 from splitgraph.verification.models.dependence import outputs_of_inputs
 from splitgraph.verification.models.model_files import weights_of
@@ -61,6 +63,8 @@ _ONLY_ONES = (
     "the models ran only with size 1 for every dynamic dimension, which proves little; the model has a size rule that "
     "splitgraph cannot see: give real sizes with --bind"
 )
+# So many inputs with other amounts run at once.
+_AT_ONCE = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,11 +277,35 @@ class EngineTrial:
         local.settle(self.engine, self.budget.judging_ends(checking))
         if not self.question.maker.varies:
             return
-        if self._run_at_limits(local):
+        if self._run_with_amounts(local) | self._run_at_limits(local):
             local.settle(self.engine, self.budget.judging_ends(checking))
         look_inside(local, self.engine, self.budget.judging_ends(checking), self.budget)
         if local.ask():
             self._read_constants(local)
+
+    def _run_with_amounts(self, local: LocalCheck) -> bool:
+        """Run the first model with other lengths, axes and offsets where inputs say these; return True if any do."""
+        limit = self.budget.checking_ends(self.ran.seconds)
+        maker, model = self.question.maker, self.question.before.analysis.model
+        drawn = with_other_amounts(maker, model, [each.inputs for each in self._accepted()], local.limits())
+        case, has_any = max(self.given)[0], False
+        while time.monotonic() < limit and (some := list(islice(drawn, _AT_ONCE))):
+            self._run_without_ending(local, [Attempt(case + n, 0, inputs) for n, inputs in enumerate(some, 1)], limit)
+            has_any = True
+        return has_any
+
+    def _run_without_ending(self, local: LocalCheck, attempts: Sequence[Attempt], limit: float) -> None:
+        """Run the regions on inputs that need not be valid, without those that end the process: these prove nothing."""
+        left = limit - time.monotonic()
+        if left <= 0:
+            return
+        run = self.place.run(self.engine, attempts, left, regions=local.job(self.sizes), only_first=True)
+        if run.crashed is None and not any(failure.unsupported for failure in run.failures):
+            local.add(run)
+        elif len(attempts) > 1:
+            half = len(attempts) // 2
+            for some in (attempts[:half], attempts[half:]):
+                self._run_without_ending(local, some, limit)
 
     def _run_at_limits(self, local: LocalCheck) -> bool:
         """Run the models at sizes at which changed nodes decide something about sizes; return True if there are any."""
