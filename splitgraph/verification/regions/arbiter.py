@@ -19,10 +19,11 @@ import numpy as np
 import onnx
 
 from splitgraph.model.scopes import subgraphs
-from splitgraph.verification.comparison import Comparison, OutOfTimeError, differing_signs, element_type
+from splitgraph.verification.comparison import Comparison, OutOfTimeError, differing_signs, element_type, is_finite
 from splitgraph.verification.engines.engine_process import Attempt, Suspect, workplace
 from splitgraph.verification.engines.error_texts import is_late
 from splitgraph.verification.models.model_files import elements_of, scoped_nodes, weights_of
+from splitgraph.verification.regions.cut import cast_types
 from splitgraph.verification.regions.draw import PLAIN, may_overflow
 from splitgraph.verification.regions.lost_digits import Loss, lost_digits
 from splitgraph.verification.values import Array, Value, tensors_of
@@ -139,11 +140,12 @@ class Arbiter:
             pairs = zip(("before", "after"), zip(sides, suspect.outputs, strict=False), strict=False)
             deviating = [side for side, (one, other) in pairs if self._differ(names, one, other, suspect)]
             who = "both sides" if len(deviating) == len(sides) else "".join(deviating)
-            if not self._differ(names, sides[0], sides[1], suspect):
+            if self._differ(names, sides[0], sides[1], suspect):
+                outputs = sides
+            elif not (_is_of_nothing(suspect, sides) or self._overflows(models, folders, suspect, sides)):
                 # The evaluator may read an attribute otherwise than the engine, whose one kernel runs both sides.
                 is_models = self.has_same_kernels and suspect.kind in PLAIN
                 return Opinion("models" if is_models else "engine", who)
-            outputs = sides
         return self._rounding(models, folders, replace(suspect, outputs=outputs)) or Opinion("models", who)
 
     def _rounding(
@@ -155,10 +157,7 @@ class Arbiter:
             return None
         if weights_of(models) > _LARGEST_WIDENED:
             return None
-        kept = _narrower_types(models[0], suspect)
-        wide = [widened(model, folder, kept) for model, folder in zip(models, folders, strict=True)]
-        inputs = {name: _wide_value(value) for name, value in suspect.inputs.items()}
-        answers = self._run(wide, folders, [inputs])[0].sides()
+        answers = self._in_float64(models, folders, suspect)
         if answers is None:
             return None
         comparison = self._comparison(suspect)
@@ -173,6 +172,33 @@ class Arbiter:
             return None
         is_left = _are_off_by(_LAST_DIGIT, outputs[loss.side], answers[0])
         return Opinion("rounding" if is_left else "models", loss=loss)
+
+    def _in_float64(
+        self, models: Sequence[onnx.ModelProto], folders: Sequence[Path | None], suspect: Suspect
+    ) -> list[list[Value]] | None:
+        """Return what the evaluator gives for both sides in float64; None if it does not run both."""
+        kept = _narrower_types(models[0], suspect)
+        wide = [widened(model, folder, kept) for model, folder in zip(models, folders, strict=True)]
+        inputs = {name: _wide_value(value) for name, value in suspect.inputs.items()}
+        return self._run(wide, folders, [inputs])[0].sides()
+
+    def _overflows(
+        self,
+        models: Sequence[onnx.ModelProto],
+        folders: Sequence[Path | None],
+        suspect: Suspect,
+        sides: Sequence[list[Value]],
+    ) -> bool:
+        """Return True if the evaluator overflows 16 bits on both sides, and the engine on the second one alone: on the
+        first one, it gives what float64 gives.
+        """
+        if suspect.kind not in PLAIN or not _hides(suspect, sides, is_first_finite=True):
+            return False
+        # No numbers of a model that works overflow float32.
+        if not _has_halves(models, suspect) or weights_of(models) > _LARGEST_WIDENED:
+            return False
+        exact = self._in_float64(models, folders, suspect)
+        return exact is not None and _are_off_by(_NEAR, suspect.outputs[0], exact[0])
 
     def _may_cancel(self, suspect: Suspect) -> bool:
         """Return True if a difference that is too large for rounding may be that of a side that cancels numbers."""
@@ -243,6 +269,36 @@ def _chunks(suspects: Sequence[Suspect]) -> Iterator[Sequence[Suspect]]:
     while start < len(suspects):
         yield suspects[start : start + size]
         start, size = start + size, min(size * _GROWTH, _MOST_AT_ONCE)
+
+
+def _is_of_nothing(suspect: Suspect, sides: Sequence[list[Value]]) -> bool:
+    """Return True if the evaluator gives no number on both sides for what has no elements, such as their mean: the
+    specification leaves that open, and a number on one side alone is a difference.
+    """
+    inputs = (array for value in suspect.inputs.values() for array in tensors_of(value))
+    return any(not array.size for array in inputs) and _hides(suspect, sides)
+
+
+def _hides(suspect: Suspect, sides: Sequence[list[Value]], *, is_first_finite: bool = False) -> bool:
+    """Return True if the evaluator gives no number on both sides where the engine gives one on one side alone.
+    is_first_finite: on the first one.
+    """
+    if len(suspect.outputs) < 2:
+        return False
+    values = zip(*suspect.outputs, *sides, strict=True)
+    for arrays in (each for four in values for each in zip(*map(tensors_of, four), strict=True)):
+        if len({array.shape for array in arrays}) == 1:
+            before, after, *answers = map(is_finite, arrays)
+            apart = before & ~after if is_first_finite else before != after
+            if (apart & ~answers[0] & ~answers[1]).any():
+                return True
+    return False
+
+
+def _has_halves(models: Sequence[onnx.ModelProto], suspect: Suspect) -> bool:
+    types = {number for model in models for number in cast_types(model)}
+    types |= {element_type(array) for value in suspect.inputs.values() for array in tensors_of(value)}
+    return not types.isdisjoint({onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16})
 
 
 def _coarsest_rounding(model: onnx.ModelProto) -> float:

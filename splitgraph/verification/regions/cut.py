@@ -26,8 +26,10 @@ _ELEMENTWISE |= {"Cast", "CastLike", "Clip", "Constant", "IsInf", "IsNaN", "Mod"
 _ELEMENTWISE |= {"Concat", "ConstantOfShape", "Expand", "Flatten", "Gather", "GatherElements", "GatherND", "Identity"}
 _ELEMENTWISE |= {"Reshape", "Shape", "Size", "Slice", "Split", "Squeeze", "Tile", "Transpose", "Unsqueeze"}
 _ADDING = frozenset({"Add", "Mean", "Sub", "Sum"})
-# Functions that have a value at infinity, or none, whatever is added first.
-_NAN_OF_INFINITY = frozenset({"Exp", "Log", "LogSoftmax", "Pow", "ReduceLogSum", "ReduceLogSumExp", "Sqrt"})
+# Functions that have a value at infinity or 0, or none, whatever is added first. So has a division by data.
+_NAN_OF_INFINITY = frozenset(
+    {"Exp", "Log", "LogSoftmax", "Pow", "Reciprocal", "ReduceLogSum", "ReduceLogSumExp", "Sqrt"}
+)
 
 
 def input_name(position: int) -> str:
@@ -164,11 +166,19 @@ def regroups_sums(before: onnx.ModelProto, after: onnx.ModelProto) -> bool:
     other sign in one model alone: two products of matrices are infinite where one is NaN. A function that is NaN where
     another one is infinite is not explained by that.
     """
-    operators = [[node.op_type for node, _ in scoped_nodes(model)] for model in (before, after)]
+    models = before, after
+    operators = [[node.op_type for node, _ in scoped_nodes(model)] for model in models]
     used = {op_type for own in operators for op_type in own}
-    if used & _NAN_OF_INFINITY:
+    if used & _NAN_OF_INFINITY or any(map(_divides_by_data, models)):
         return False
     return bool(used - _ELEMENTWISE) or any(sum(op_type in _ADDING for op_type in own) > 1 for own in operators)
+
+
+def _divides_by_data(model: onnx.ModelProto) -> bool:
+    nodes = [node for node, _ in scoped_nodes(model)]
+    constants = {tensor.name for tensor in model.graph.initializer}
+    constants |= {name for node in nodes if node.op_type == "Constant" for name in node.output}
+    return any(node.op_type == "Div" and node.input[1] not in constants for node in nodes)
 
 
 def _kernels(model: onnx.ModelProto) -> set[tuple[str, str, int]]:

@@ -212,6 +212,10 @@ def _drawn(
     # Equal elements in each row.
     for _ in range(repetitions):
         yield Drawn("mixed", dict(base) | {name: _of_two(value, rng) for name, value in free.items()})
+    # A sum of 0 divides only where all elements are 0, and only equal ones have no variance.
+    for number in (0, 1) if free else ():
+        alike = {name: _of_two(value, rng, (number, number + 1)) for name, value in free.items()}
+        yield Drawn("mixed", dict(base) | alike)
     words = _texts(both)
     kinds: Sequence[Kind] = ("steps",) if is_open else ("steps", "ends", "gaps")
     for kind in kinds:
@@ -352,11 +356,11 @@ def _mixed(free: Mapping[str, Array], words: Sequence[str]) -> Iterator[dict[str
         yield from ({flags: row} for row in _one_apart(free[flags]))
 
 
-def _of_two(value: Array, rng: np.random.Generator) -> Array:
-    """Return zeros and ones in any order."""
+def _of_two(value: Array, rng: np.random.Generator, ends: tuple[int, int] = (0, 2)) -> Array:
+    """Return zeros and ones in any order. ends: the first number, and the one after the last one."""
     if value.dtype.kind in "OUS":
-        return np.array(rng.choice(np.array(_WORDS[:2], dtype=object), size=value.shape), dtype=object)
-    return np.asarray(rng.integers(0, 2, value.shape)).astype(value.dtype)
+        return np.array(rng.choice(np.array(_WORDS[slice(*ends)], dtype=object), size=value.shape), dtype=object)
+    return np.asarray(rng.integers(*ends, value.shape)).astype(value.dtype)
 
 
 def _few(dtype: np.dtype[Any], words: Sequence[str]) -> Array:
