@@ -24,7 +24,7 @@ from splitgraph.verification.engines.engine_process import Attempt, Suspect, wor
 from splitgraph.verification.engines.error_texts import is_late
 from splitgraph.verification.models.model_files import elements_of, scoped_nodes, weights_of
 from splitgraph.verification.regions.cut import cast_types
-from splitgraph.verification.regions.draw import PLAIN, may_overflow
+from splitgraph.verification.regions.draw import PLAIN, least_difference, may_overflow
 from splitgraph.verification.regions.lost_digits import Loss, lost_digits
 from splitgraph.verification.values import Array, Value, tensors_of
 
@@ -228,7 +228,8 @@ class Arbiter:
     def _comparison(self, suspect: Suspect) -> Comparison:
         is_exact = self.is_exact or self.rtol == 0
         overflows = may_overflow(suspect.kind, self.atol, regroups=self.regroups)
-        return Comparison(self.rtol, self.atol, is_local=True, is_exact=is_exact, may_overflow=overflows)
+        least = least_difference(suspect.kind, self.atol)
+        return Comparison(self.rtol, least, is_local=True, is_exact=is_exact, may_overflow=overflows)
 
     def _run(
         self,

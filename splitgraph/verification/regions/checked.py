@@ -28,6 +28,7 @@ VALUES: Mapping[str, str] = {
     "mixed": "few numbers in all combinations",
     "rows": "positions in a table",
     "counts": "numbers of iterations",
+    "tiny": "tiny numbers",
     "jumps": "inputs at which a result jumps",
 }
 

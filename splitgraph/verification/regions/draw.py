@@ -5,6 +5,7 @@
   quantization.
 - ends: the smallest and largest integers of a type, and floating-point numbers that narrower types cannot hold: for
   saturation, wrapping, and overflow.
+- tiny: numbers of which squares are still no 0: for what is 0 in a narrower type, and for what is compared with 0.
 - gaps: NaN and the infinities between ordinary numbers.
 - mixed: few numbers, special ones among them, in all combinations: for two inputs that meet, and for ties.
 - counts: numbers of iterations, and lengths of sequences (see `amounts`).
@@ -54,7 +55,7 @@ from splitgraph.verification.regions.ranges import Range, within_range
 from splitgraph.verification.regions.rows import MOST_ROWS, TABLE_READERS, Models, draw_rows
 from splitgraph.verification.values import Array, Value
 
-Kind = Literal["captured", "normal", "steps", "ends", "gaps", "mixed", "rows", "counts", "jumps"]
+Kind = Literal["captured", "normal", "steps", "ends", "gaps", "mixed", "rows", "counts", "jumps", "tiny"]
 # Numbers of ordinary size, of which no sum overflows.
 ORDINARY: Collection[str] = ("captured", "normal", "rows", "counts")
 # Numbers at which engines agree; others prove a difference only if the arbiter confirms it.
@@ -65,6 +66,10 @@ _OVERFLOWING: Collection[str] = ("steps", "ends", "jumps")
 _STEPS = (0.0, -0.0, 0.5, -0.5, 1.5, -1.5, 2.5, -2.5, 3.5, 1.0, -1.0, 2.0, -2.0, 3.0, 0.25, 6.0)
 _ENDS_OF_HALVES = (65504.0, -65504.0, 300.0, -300.0, 2049.0, -2049.0, 1e-7, 1000.0)
 _ENDS = (65520.0, -65520.0, 1e6, -1e6, 16777217.0, -16777217.0, 1e9, -1e9, 1e18, -1e18, 256.0, 300.0, 1e-9, -1e-9)
+_TINY: Mapping[str, Sequence[float]] = {
+    **dict.fromkeys(("float32", "bfloat16"), (1e-12, 1e-18)),
+    "float64": (1e-12, 1e-25, 1e-60, 1e-150),
+}
 _WHOLE_ENDS = (-(2**31), 2**31 - 1, 2**31, 2**32 + 1, 2**53 + 1, 1000, 65536, -1000, 100, 128)
 # Of the ends of a type, so many numbers are spread over the whole range of 8 bits.
 _SPREAD = 15
@@ -153,6 +158,13 @@ def may_overflow(kind: str, atol: float, *, regroups: bool) -> bool:
     return kind in _OVERFLOWING or (kind not in ORDINARY and (regroups or atol >= ATOL_WRITTEN_OUT))
 
 
+def least_difference(kind: str, atol: float) -> float:
+    """Return the absolute difference that is allowed on numbers of a kind: tiny ones vanish beside any other, and show
+    no more than what a model decides by them.
+    """
+    return max(atol, ATOL_WRITTEN_OUT) if kind == "tiny" else atol
+
+
 def is_fully_drawn(models: Iterable[onnx.ModelProto]) -> bool:
     """Return True if a region is drawn with all kinds of values, which loops and tables of many rows prevent."""
     return not any(may_not_end(model, {}) or _has_long_table(model) for model in models)
@@ -227,6 +239,8 @@ def _drawn(
         yield Drawn("ends", dict(base) | values)
     for values in _numerals(both, free, numbers):
         yield Drawn("steps", dict(base) | values)
+    for values in _tiny(free, base) if not is_open else ():
+        yield Drawn("tiny", values)
     for values in draw_counts(before, base, numbers):
         yield Drawn("counts", dict(base) | values)
     indexed = {name: value for name, value in base.items() if name not in fixed}
@@ -313,6 +327,19 @@ def _unusual(
         conditions = [name for name in others if _is_flags(free[name]) and free[name].size == 1]
         if conditions:
             yield made | {name: np.asarray(np.logical_not(made[name])) for name in conditions}
+
+
+def _tiny(free: Mapping[str, Array], base: Mapping[str, Value]) -> Iterator[dict[str, Value]]:
+    """Yield tiny numbers of each size, for one input after the other, and for all of them."""
+    fitting = {name: value for name, value in free.items() if value.dtype.name in _TINY}
+    for size in sorted({size for value in fitting.values() for size in _TINY[value.dtype.name]}):
+        made = {
+            name: np.resize(np.roll([size, -size, 2 * size], place), value.shape).astype(value.dtype)
+            for place, (name, value) in enumerate(fitting.items())
+            if size in _TINY[value.dtype.name]
+        }
+        yield dict(base) | made
+        yield from (dict(base) | {name: value} for name, value in made.items() if len(fitting) > 1)
 
 
 def _settled(values: Mapping[str, Value], numbered: Collection[str], finite: Collection[str]) -> dict[str, Value]:

@@ -24,7 +24,7 @@ from splitgraph.verification.comparison import Comparison, differing_signs, elem
 from splitgraph.verification.engines.engine import Loaded, normalise
 from splitgraph.verification.engines.error_texts import is_unsupported, reason_of
 from splitgraph.verification.regions.cut import input_name
-from splitgraph.verification.regions.draw import Drawn, draw, may_overflow
+from splitgraph.verification.regions.draw import Drawn, draw, least_difference, may_overflow
 from splitgraph.verification.regions.jumps import at_jumps
 from splitgraph.verification.regions.rows import Models
 from splitgraph.verification.values import UnsupportedError, Value, is_same, tensors_of, write_values
@@ -327,7 +327,8 @@ class Regions:
         """Return how the results of a kind of region are compared on values that were drawn in this way."""
         rtol, atol = self._document["rtol"], self._document["atol"]
         overflows = may_overflow(drawn, atol, regroups=kind.regroups)
-        return Comparison(rtol, atol, is_local=True, is_exact=kind.is_exact, may_overflow=overflows)
+        least = least_difference(drawn, atol)
+        return Comparison(rtol, least, is_local=True, is_exact=kind.is_exact, may_overflow=overflows)
 
     def _keep_base(self, kind: int, inputs: Mapping[str, Value], *, shows: bool) -> None:
         """Keep the values that others are drawn like: along an axis of 1, most operators do the same as none.
