@@ -13,8 +13,8 @@
 - rows: each row of a table, those that differ first (see `rows`).
 
 The elements of larger constants are steps, too (see `limits`), numbers between the constants (see `between`), and
-numbers at which values inside of the region meet limits (see `inner_limits`). Small steps are drawn beside large ones,
-and without them (see `magnitudes`).
+numbers at which values inside of the region meet limits (see `inner_limits`), several constants at once and positions
+of the greatest element (see `several`). Small steps are drawn beside large ones, and without them (see `magnitudes`).
 
 Shapes are those of the values that reach the region; only where nothing but empty ones does, dimensions of size 0 grow
 (see `local_check`). A region with a loop that may not end on other values is drawn up to steps alone. Values that no
@@ -53,6 +53,7 @@ from splitgraph.verification.regions.limits import MULTIPLES, draw_limits
 from splitgraph.verification.regions.magnitudes import apart
 from splitgraph.verification.regions.ranges import Range, within_range
 from splitgraph.verification.regions.rows import MOST_ROWS, TABLE_READERS, Models, draw_rows
+from splitgraph.verification.regions.several import draw_peaks, draw_several
 from splitgraph.verification.values import Array, Value
 
 Kind = Literal["captured", "normal", "steps", "ends", "gaps", "mixed", "rows", "counts", "jumps", "tiny"]
@@ -261,6 +262,10 @@ def _drawn(
         yield Drawn("steps", dict(base) | values)
     for values in at_inner_limits(models, base, free, numbers) if not is_open else ():
         yield Drawn("steps", dict(base) | values)
+    for values in draw_several(models, free, rng):
+        yield Drawn("steps", dict(base) | values)
+    for values in draw_peaks(models, free, numbers) if not is_open else ():
+        yield Drawn("mixed", dict(base) | values)
 
 
 def _one_end(free: Mapping[str, Array]) -> Iterator[dict[str, Value]]:

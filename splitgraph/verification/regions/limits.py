@@ -63,7 +63,7 @@ def draw_limits(
     for name, value in free.items() if limits else ():
         seen: set[bytes] = set()
         for limit in limits[:_MOST]:
-            numbers = _in_type(limit.array, value.dtype)
+            numbers = in_type(limit.array, value.dtype)
             if numbers is None or (key := numbers.tobytes() + repr(numbers.shape).encode()) in seen:
                 continue
             if value.dtype.kind not in _TEXTS:
@@ -75,7 +75,7 @@ def draw_limits(
 
 
 def _of_models(models: Sequence[tuple[onnx.ModelProto, Path]]) -> Iterator[_Limits]:
-    held = [[one for one in held_constants(model) if _is_compared(one)] for model, _ in models]
+    held = [[one for one in held_constants(model) if is_compared(one)] for model, _ in models]
     folders = [folder for _, folder in models]
     is_paired = len(held[0]) == len(held[1])
     for side, constants in enumerate(held):
@@ -92,7 +92,7 @@ def _of_models(models: Sequence[tuple[onnx.ModelProto, Path]]) -> Iterator[_Limi
                 yield _Limits(array, first)
 
 
-def _is_compared(constant: HeldConstant) -> bool:
+def is_compared(constant: HeldConstant) -> bool:
     """Return True if a node may compare a constant with data."""
     return (
         bool(constant.readers)
@@ -111,7 +111,7 @@ def _of_base(base: Mapping[str, Value], free: Mapping[str, Array]) -> Iterator[_
             yield _Limits(value, none)
 
 
-def _in_type(array: Array, dtype: np.dtype[Any]) -> Array | None:
+def in_type(array: Array, dtype: np.dtype[Any]) -> Array | None:
     """Return the elements in the type of an input; None if they cannot be compared with it."""
     if array.dtype.kind in _TEXTS or dtype.kind in _TEXTS:
         return array.astype(object) if array.dtype.kind in _TEXTS and dtype.kind in _TEXTS else None
