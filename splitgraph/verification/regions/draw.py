@@ -25,6 +25,7 @@ large as they are: what an engine does for one may take time in proportion to it
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -376,11 +377,16 @@ def _mixed(free: Mapping[str, Array], words: Sequence[str]) -> Iterator[dict[str
     lists = {name: few for name, few in lists.items() if few.size}
     smallest = min((free[name].size for name in lists), default=0)
     combinations = math.prod(few.size for few in lists.values())
-    for case in range(min(-(-combinations // smallest), _MOST_MIXED) if smallest else 0):
+    cases = min(-(-combinations // smallest), _MOST_MIXED) if smallest else 0
+    # Of more combinations than that, the first ones, and some from everywhere: the last input takes all numbers, too.
+    spread = -(-combinations // max(cases * smallest, 1))
+    while math.gcd(spread, combinations) > 1:
+        spread += 1
+    for stride, case in itertools.product((1, spread) if spread > 1 else (1,), range(cases)):
         made: dict[str, Value] = {}
         step = 1
         for name, few in lists.items():
-            places = case * smallest + np.arange(free[name].size)
+            places = (case * smallest + np.arange(free[name].size)) * stride
             made[name] = few[places // step % few.size].reshape(free[name].shape)
             step *= few.size
         yield made
@@ -435,7 +441,7 @@ def _texts(models: Iterable[onnx.ModelProto]) -> list[str]:
     parts = [
         text.join(_WORDS[:1] * count) for text in (*told, " ") if len(text) <= _LONGEST_DELIMITER for count in _PARTS
     ]
-    cased = [other for text in told for other in (text, text.upper(), text.lower(), text.title())]
+    cased = [other for text in told for other in (text, text.upper(), text.lower(), text.title(), text.swapcase())]
     return list(dict.fromkeys(["", " ", *cased, *parts, *_WORDS]))
 
 

@@ -102,6 +102,12 @@ DIFFERENT = {
         {"x": ["foo"], "w": ["bar"]},
         {"c": object_of("foo"), "d": object_of("bar")},
     ),
+    "a text in its third form": Pair(
+        "string[N] x => string[M] y",
+        'y = StringNormalizer<is_case_sensitive = 1, stopwords = ["monday", "MONDAY"]>(x)',
+        'y = StringNormalizer<is_case_sensitive = 0, stopwords = ["monday"]>(x)',
+        {"x": ["Monday"]},
+    ),
     "two texts of one input": Pair(
         "string[3] x => bool[3] y",
         "y = Equal(x, o)",
