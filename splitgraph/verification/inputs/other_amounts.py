@@ -4,12 +4,14 @@ of the inputs, and around constants at which parts that differ may cut them off.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 import numpy as np
 import onnx
 
+from splitgraph.conversion.inlining import inline_functions
 from splitgraph.verification.inputs.input_maker import InputMaker
 from splitgraph.verification.models.dependence import amount_inputs
 from splitgraph.verification.values import Array, Value, tensors_of
@@ -30,6 +32,9 @@ def with_other_amounts(
 
     accepted: inputs that the model accepts. limits: constants of what differs.
     """
+    with contextlib.suppress(ValueError):
+        # What the inliner refuses is looked at as it is.
+        model = inline_functions(model, ours_too=True) if model.functions else model
     amounts = amount_inputs(model)
     names = [maker.shared_name(name) for name in maker.varying() if name in amounts]
     longer = (inputs for limit in limits[:_MOST_LONGER] for inputs in maker.reaching(int(abs(limit)) + _LONGER))
@@ -47,11 +52,20 @@ def with_other_amounts(
 
 
 def _others(value: Array, numbers: Iterable[float]) -> Iterator[Array]:
-    if value.size > 1:
-        yield np.flip(value).copy()
+    yield from _beside_each_other(value)
     is_whole = value.dtype.kind == "i"
     for number in numbers:
         for place in range(value.size) if not is_whole or number == int(number) else ():
             made = value.copy()
             made.flat[place] = number
+            yield made
+
+
+def _beside_each_other(value: Array) -> Iterator[Array]:
+    """Yield two amounts side by side as others of the same sum or product, which may have to stay."""
+    for place in range(value.size - 1):
+        one, other = value.flat[place : place + 2]
+        for pair in ((other, one), (0, one + other), (one + other, 0), (1, one * other), (one * other, 1)):
+            made = value.copy()
+            made.flat[place : place + 2] = pair
             yield made

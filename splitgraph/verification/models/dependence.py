@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import onnx
 
@@ -128,9 +129,10 @@ def inputs_reaching(model: onnx.ModelProto, operators: frozenset[str], places: s
         inside = [inner for body, _ in _bodies(node, 1) for inner in nodes_within(body.node)]
         read = [roots.get(name, set()) for name in (*node.input, *(name for inner in inside for name in inner.input))]
         # Which of the values that a body or a function reads reach an operator is not followed.
-        is_within = any(inner.op_type in operators or called_function(inner) in functions for inner in (node, *inside))
-        is_here = node.op_type in operators and not inside
-        names.update(*(read[places] if is_here else read if is_within else ()))
+        is_within = called_function(node) in functions or any(
+            inner.op_type in operators or called_function(inner) in functions for inner in inside
+        )
+        names.update(*(read if is_within else read[places] if node.op_type in operators else ()))
         for name in node.output if node.op_type not in _SHAPE_ONLY else ():
             roots.setdefault(name, set()).update(*read)
     return names
@@ -148,8 +150,8 @@ def amount_inputs(model: onnx.ModelProto) -> set[str]:
     of iterations, which take time.
     """
     said = shape_inputs(model) | inputs_reaching(model, _OFFSET, slice(1, 2))
-    positions = _traced(model, [part for part in _READING_AT if part not in _OFFSET])
-    return said - positions - inputs_reaching(model, frozenset({"Loop"}))
+    positions = _traced(model, [part for part in _READING_AT if part not in _OFFSET], has_sizes=False)
+    return said - positions - inputs_reaching(model, frozenset({"Loop"}), slice(1))
 
 
 def divisor_inputs(model: onnx.ModelProto) -> set[str]:
@@ -159,40 +161,46 @@ def divisor_inputs(model: onnx.ModelProto) -> set[str]:
     return index_inputs(model) - _traced(model, _READING_AT)
 
 
-def _traced(model: onnx.ModelProto, parts: Sequence[str]) -> set[str]:
+class _Wanted(NamedTuple):
+    """What is traced: parts of the names of operators that read positions, and whether sizes and lengths in a body."""
+
+    parts: Sequence[str]
+    has_sizes: bool
+
+
+def _traced(model: onnx.ModelProto, parts: Sequence[str], *, has_sizes: bool = True) -> set[str]:
     whole = {value.name for value in model.graph.input if value.type.tensor_type.elem_type not in _FRACTIONS}
     names: set[str] = set()
-    _trace_positions(model.graph.node, {name: {name} for name in whole}, names, parts, is_body=False)
+    roots = {name: {name} for name in whole}
+    _trace_positions(model.graph.node, roots, names, _Wanted(parts, has_sizes), is_body=False)
     return names
 
 
 def _trace_positions(
-    nodes: Iterable[onnx.NodeProto], roots: dict[str, set[str]], names: set[str], parts: Sequence[str], *, is_body: bool
+    nodes: Iterable[onnx.NodeProto], roots: dict[str, set[str]], names: set[str], wanted: _Wanted, *, is_body: bool
 ) -> None:
-    """Add the inputs that positions are computed from. roots: the inputs that each value is computed from. parts: of
-    the names of the operators that read positions.
-    """
+    """Add the inputs that positions are computed from. roots: the inputs that each value is computed from."""
     for node in nodes:
         if node.op_type in _POSITIONS_OF:
             continue
         read = [roots.get(name, set()) for name in (_read_elements(node) or node.input)]
-        if is_body:
+        if is_body and wanted.has_sizes:
             names.update(*(read[place] for place in _shaping(node) if place < len(read)))
         if node.op_type in _SHAPE_ONLY:
             continue
         is_open = node.domain not in _WELL_KNOWN
-        if is_open or any(part in node.op_type for part in parts):
+        if is_open or any(part in node.op_type for part in wanted.parts):
             names.update(*(read if is_open else read[_WRITING_AT.get(node.op_type, slice(1, None))]))
         if node.op_type in ("If", "Loop"):
             names.update(*read[:2])
         for body, _ in _bodies(node, 2):
-            read.append(_traced_body(node, body, roots, names, parts))
+            read.append(_traced_body(node, body, roots, names, wanted))
         for name in node.output:
             roots.setdefault(name, set()).update(*read)
 
 
 def _traced_body(
-    node: onnx.NodeProto, body: onnx.GraphProto, roots: Mapping[str, set[str]], names: set[str], parts: Sequence[str]
+    node: onnx.NodeProto, body: onnx.GraphProto, roots: Mapping[str, set[str]], names: set[str], wanted: _Wanted
 ) -> set[str]:
     """Trace a body, and return the inputs that its outputs are computed from."""
     inner = {name: set(own) for name, own in roots.items()}
@@ -204,7 +212,7 @@ def _traced_body(
     states = list(zip(body.input, body.output, strict=False)) if node.op_type == "Scan" else states
     grows = True
     while grows:
-        _trace_positions(body.node, inner, names, parts, is_body=True)
+        _trace_positions(body.node, inner, names, wanted, is_body=True)
         # What one iteration computes, the next one reads.
         grows = False
         for state, result in states:

@@ -18,6 +18,11 @@ PADDED = "float[N] x, int64[2] p => float[M] y"
 COUNTED = "int64 a, int64 b => int64[M] y"
 SUMMED = "float[3, 4] x, int64 a => float[3, 4] y"
 SHAPED = "float[2, 6] x, int64[2] s => float[A, B] y"
+BRANCH = (
+    "y = If(b)<then_branch = t () => (float[A, B] p) {{ p = Slice(x, z, {}) }}, "
+    "else_branch = e () => (float[A, B] q) {{ q = Neg(x) }}>"
+)
+FUNCTION = '<domain: "local", opset_import: ["": 18]> f (x, k) => (y) { y = Trilu(x, k) }'
 
 DIFFERENT = {
     "Trilu, at most": Pair(
@@ -107,6 +112,28 @@ DIFFERENT = {
         "d = Div(c, s) m = Min(d, e) y = Tile(x, m)",
         {"x": np.ones(2), "s": [1]},
         {"c": I64([40]), "e": I64([30])},
+    ),
+    "lengths of a sum": Pair(
+        "float[6] x, int64[2] s => float[A] y, float[B] z",
+        "y, z = Split(x, s)",
+        "a = Gather(s, i) e = Equal(a, o) t = Where(e, h, s) y, z = Split(x, t)",
+        {"x": np.arange(6), "s": [0, 6]},
+        {"i": I64([0]), "o": I64([0]), "h": I64([3, 3])},
+    ),
+    "an amount in a branch": Pair(
+        "float[6, 6] x, int64[1] k, bool b => float[M, 6] y",
+        BRANCH.format("k"),
+        f"m = Max(k, z) {BRANCH.format('m')}",
+        {"x": np.ones((6, 6)), "k": [-2], "b": True},
+        {"z": I64([0])},
+    ),
+    "an amount of a function": Pair(
+        SQUARE,
+        "y = local.f(x, k)",
+        "m = Min(k, c) y = local.f(x, m)",
+        {"x": np.ones((6, 6)), "k": 4},
+        {"c": I64(3)},
+        functions=(FUNCTION, FUNCTION),
     ),
     "an amount that is computed": Pair(
         SQUARE,
