@@ -25,8 +25,6 @@ large as they are: what an engine does for one may take time in proportion to it
 
 from __future__ import annotations
 
-import itertools
-import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeGuard
@@ -52,6 +50,7 @@ from splitgraph.verification.regions.folding import computed_tables
 from splitgraph.verification.regions.inner_limits import at_inner_limits
 from splitgraph.verification.regions.limits import MULTIPLES, draw_limits
 from splitgraph.verification.regions.magnitudes import apart
+from splitgraph.verification.regions.mixed import WORDS, draw_mixed, is_flags, words_of
 from splitgraph.verification.regions.ranges import Range, within_range
 from splitgraph.verification.regions.rows import MOST_ROWS, TABLE_READERS, Models, draw_rows
 from splitgraph.verification.regions.several import draw_peaks, draw_several
@@ -79,7 +78,7 @@ _SPREAD = 15
 _MOST_CONSTANTS, _FEW = 24, 64
 # In how many cases at most the numbers of a kind are tried: more if all inputs have few elements. One of so many
 # elements is a gap.
-_MOST_CASES, _MOST_SMALL_CASES, _MOST_MIXED = 12, 64, 64
+_MOST_CASES, _MOST_SMALL_CASES = 12, 64
 _EACH = 4
 _NORMAL_CASES = 4
 _LARGE = 2**14
@@ -87,10 +86,7 @@ _LARGE = 2**14
 _MOST_BITS = 16
 # Divides in place of 0.
 _DIVISOR = 3
-_WORDS = ("alpha", "b", "", "gamma delta", "naïve", "42", "A", "x-y", "two  spaces", "Ω", "end.", " lead", "ZED")
 _NUMERALS = ("0", "-1", "2.5", "-0.5", "1e10", "-3e-3", "inf", "NaN", "1e40")
-# A longer text is no delimiter. So many words are split.
-_LONGEST_DELIMITER, _PARTS = 4, (3, 10, 100)
 # Operators that put numbers in an order.
 _ORDERING = frozenset(
     {"ArgMax", "ArgMin", "GlobalMaxPool", "Hardmax", "MaxPool", "MaxRoiPool", "NonMaxSuppression", "TopK", "Unique"}
@@ -206,7 +202,7 @@ def _drawn(
     kept = set(fixed).union(*(shape_inputs(model) | index_inputs(model) - divisor_inputs(model) for model in both))
     if not is_open:
         # Conditions of branches.
-        kept -= {name for name, value in base.items() if _is_flags(value) and name not in fixed}
+        kept -= {name for name, value in base.items() if is_flags(value) and name not in fixed}
     # The specification does not say where NaN stands among numbers, nor which integer it becomes.
     numbered, finite = (
         set[str]().union(*(inputs_reaching(model, operators) for model in both))
@@ -230,12 +226,12 @@ def _drawn(
     for number in (0, 1) if free else ():
         alike = {name: _of_two(value, rng, (number, number + 1)) for name, value in free.items()}
         yield Drawn("mixed", dict(base) | alike)
-    words = _texts(both)
+    words = words_of(both)
     kinds: Sequence[Kind] = ("steps",) if is_open else ("steps", "ends", "gaps")
     for kind in kinds:
         for values in _unusual(free, kind, numbers, rng):
             yield Drawn(kind, dict(base) | _settled(values, numbered, finite))
-    for values in _mixed(free, words) if not is_open else ():
+    for values in draw_mixed(free, words) if not is_open else ():
         yield Drawn("mixed", dict(base) | _settled(values, numbered, finite))
     for values in _one_end(free) if not is_open else ():
         yield Drawn("ends", dict(base) | values)
@@ -300,7 +296,7 @@ def _ordinary(value: Array, rng: np.random.Generator) -> Array:
     """Return other ordinary elements for a value."""
     dtype = value.dtype
     if dtype.kind in "OUS":
-        words = rng.choice(np.array(_WORDS, dtype=object), size=value.shape)
+        words = rng.choice(np.array(WORDS, dtype=object), size=value.shape)
         return np.asarray(words, dtype=object)
     if dtype.kind == "b":
         return np.asarray(rng.uniform(size=value.shape) < 0.5)
@@ -330,7 +326,7 @@ def _unusual(
             made[name] = _filled(free[name], np.roll(numbers, -start), kind)
         yield made
         # Both branches meet the numbers.
-        conditions = [name for name in others if _is_flags(free[name]) and free[name].size == 1]
+        conditions = [name for name in others if is_flags(free[name]) and free[name].size == 1]
         if conditions:
             yield made | {name: np.asarray(np.logical_not(made[name])) for name in conditions}
 
@@ -367,82 +363,11 @@ def _is_count(value: Value) -> TypeGuard[Array]:
     return isinstance(value, np.ndarray) and value.dtype == np.int64 and value.size == 1
 
 
-def _is_flags(value: Value) -> bool:
-    return isinstance(value, np.ndarray) and value.dtype.kind == "b"
-
-
-def _mixed(free: Mapping[str, Array], words: Sequence[str]) -> Iterator[dict[str, Value]]:
-    """Yield few numbers for the inputs, so that those of several inputs meet in all combinations."""
-    lists = {name: _few(value.dtype, words) for name, value in free.items()}
-    lists = {name: few for name, few in lists.items() if few.size}
-    smallest = min((free[name].size for name in lists), default=0)
-    combinations = math.prod(few.size for few in lists.values())
-    cases = min(-(-combinations // smallest), _MOST_MIXED) if smallest else 0
-    # Of more combinations than that, the first ones, and some from everywhere: the last input takes all numbers, too.
-    spread = -(-combinations // max(cases * smallest, 1))
-    while math.gcd(spread, combinations) > 1:
-        spread += 1
-    for stride, case in itertools.product((1, spread) if spread > 1 else (1,), range(cases)):
-        made: dict[str, Value] = {}
-        step = 1
-        for name, few in lists.items():
-            places = (case * smallest + np.arange(free[name].size)) * stride
-            made[name] = few[places // step % few.size].reshape(free[name].shape)
-            step *= few.size
-        yield made
-    for flags in (name for name, value in free.items() if _is_flags(value) and value.ndim):
-        yield from ({flags: row} for row in _one_apart(free[flags]))
-
-
 def _of_two(value: Array, rng: np.random.Generator, ends: tuple[int, int] = (0, 2)) -> Array:
     """Return zeros and ones in any order. ends: the first number, and the one after the last one."""
     if value.dtype.kind in "OUS":
-        return np.array(rng.choice(np.array(_WORDS[slice(*ends)], dtype=object), size=value.shape), dtype=object)
+        return np.array(rng.choice(np.array(WORDS[slice(*ends)], dtype=object), size=value.shape), dtype=object)
     return np.asarray(rng.integers(*ends, value.shape)).astype(value.dtype)
-
-
-def _few(dtype: np.dtype[Any], words: Sequence[str]) -> Array:
-    if dtype.kind in "OUS":
-        return np.array(words, dtype=object)
-    if dtype.kind == "b":
-        return np.array([True, False])
-    if dtype.kind in "iu":
-        info = np.iinfo(dtype)
-        least = [int(info.min), -2, -1] if dtype.kind == "i" else []
-        return np.array([0, 1, 2, *least, 3, int(info.max)], dtype)
-    if dtype.kind == "f" or dtype.name == "bfloat16":
-        return np.array([0.0, 1.0, np.nan, np.inf, -np.inf, -0.0, -1.0, 2.0]).astype(dtype)
-    return np.empty(0, dtype)
-
-
-def _one_apart(value: Array) -> Iterator[Array]:
-    """Yield flags of which one in each row is not like the others."""
-    length = value.shape[-1]
-    rows = value.size // max(length, 1)
-    for common in (True, False):
-        for case in range(min(-(-length // max(rows, 1)), _MOST_CASES)):
-            flags = np.full((rows, length), common)
-            flags[np.arange(rows), (case * rows + np.arange(rows)) % length] = not common
-            yield flags.reshape(value.shape)
-
-
-def _texts(models: Iterable[onnx.ModelProto]) -> list[str]:
-    """Return words: those of a region, of one of its models alone first, in other letters, and usual ones."""
-    held: list[dict[bytes, None]] = []
-    for model in models:
-        own = [text for tensor in model.graph.initializer for text in tensor.string_data[:_FEW]]
-        for node, _ in scoped_nodes(model):
-            for attribute in node.attribute:
-                own += (attribute.s, *attribute.strings, *attribute.t.string_data)
-        held.append(dict.fromkeys(text for text in own if text))
-    texts = sorted({text: None for own in held for text in own}, key=lambda text: all(text in own for own in held))
-    told = [text.decode("utf-8", "replace") for text in texts[:_MOST_CONSTANTS]]
-    # What may be a delimiter stands between few and many words.
-    parts = [
-        text.join(_WORDS[:1] * count) for text in (*told, " ") if len(text) <= _LONGEST_DELIMITER for count in _PARTS
-    ]
-    cased = [other for text in told for other in (text, text.upper(), text.lower(), text.title(), text.swapcase())]
-    return list(dict.fromkeys(["", " ", *cased, *parts, *_WORDS]))
 
 
 def _filled(value: Array, numbers: Array, kind: Kind) -> Array:
