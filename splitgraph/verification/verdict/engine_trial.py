@@ -21,7 +21,7 @@ from splitgraph.verification.inputs.other_amounts import with_other_amounts
 from splitgraph.verification.inputs.solver import SymbolSizes
 from splitgraph.verification.models.dependence import outputs_of_inputs
 from splitgraph.verification.models.model_files import weights_of
-from splitgraph.verification.models.model_pair import ComparedModel
+from splitgraph.verification.models.model_pair import ComparedModel, wrong_shapes
 from splitgraph.verification.regions.check import LocalCheck
 from splitgraph.verification.regions.find import FoundRegion, ModelRegions
 from splitgraph.verification.regions.inside import look_inside
@@ -295,14 +295,23 @@ class EngineTrial:
         return has_any
 
     def _run_without_ending(self, local: LocalCheck, attempts: Sequence[Attempt], limit: float) -> None:
-        """Run the regions on inputs that need not be valid, without those that end the process: these prove nothing."""
-        left = limit - time.monotonic()
-        if left <= 0:
-            return
-        run = self.place.run(self.engine, attempts, left, regions=local.job(self.sizes), only_first=True)
-        if run.crashed is None and not any(failure.unsupported for failure in run.failures):
-            local.add(run)
-        elif len(attempts) > 1:
+        """Run the regions on inputs that need not be valid. Those that end the process, that the first model refuses,
+        or for which it gives other shapes than it declares prove nothing.
+        """
+        run = partial(self.place.run, self.engine, only_first=True)
+        first = run(attempts, max(limit - time.monotonic(), 0.0))
+        declared = self.question.before.interface.graph.output
+        names = [value.name for value in declared]
+        outputs = {key: dict(zip(names, values, strict=True)) for key, values in first.outputs[0].items()}
+        valid = [
+            attempt
+            for attempt in attempts
+            if (found := outputs.get((attempt.case, attempt.attempt))) and not wrong_shapes(declared, found)
+        ]
+        ran = run(valid, max(limit - time.monotonic(), 0.0), regions=local.job(self.sizes)) if valid else first
+        if ran.crashed is None and not any(failure.unsupported for failure in (*first.failures, *ran.failures)):
+            local.add(ran)
+        elif len(attempts) > 1 and time.monotonic() < limit:
             half = len(attempts) // 2
             for some in (attempts[:half], attempts[half:]):
                 self._run_without_ending(local, some, limit)

@@ -145,6 +145,9 @@ DIFFERENT = {
 }
 
 EQUAL = {
+    "an amount that the declared output tells": Pair(
+        "float[1, 3] x, int64[2] s => float[2, 3] y", "y = Expand(x, s)", "y = Tile(x, r)", {}, {"r": I64([2, 1])}
+    ),
     "Trilu beyond both ends": Pair(
         SQUARE, "y = Trilu(x, k)", "m = Clip(k, c, d) y = Trilu(x, m)", {}, {"c": I64(-6), "d": I64(6)}
     ),
