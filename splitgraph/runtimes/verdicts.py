@@ -217,11 +217,20 @@ class MeasuredOperator:
         return nearest if len(self._bases) >= _ENOUGH else -1
 
     def _fails_for_others(self, place: int, factors: frozenset[Factor]) -> bool:
-        """Return True for a base that fails, and has factors that nothing that runs has, and the node has none of."""
+        """Return True for a base that fails because of what a node does not have: some of its factors are in nothing
+        that runs, or a case of a base that runs is nearer to the node, with all that the node has of the base that
+        fails.
+        """
         if not self._seen_here or self.letters[place] in (RUNS, MIXED):
             return False
-        unseen = self.cases[place].factors - self.seen
-        return bool(unseen) and unseen.isdisjoint(factors)
+        unseen, shared = self.cases[place].factors - self.seen, self.cases[place].factors & factors
+        if unseen:
+            return unseen.isdisjoint(factors)
+        return any(
+            shared < case.factors & factors
+            for case, letter, group in self._all
+            if letter == RUNS and case.base >= 0 and group.letters[case.base] == RUNS
+        )
 
     def _is_rescued(self, place: int, factors: frozenset[Factor]) -> bool:
         """Return True if a base fails, and runs with a change that the node has, too. Of a version of which nothing

@@ -94,6 +94,31 @@ def test_a_base_that_fails_because_of_what_the_node_does_not_have(node: str, exp
     assert held.judge(tuple(sorted(factors(node, BASE)))).verdict == expected
 
 
+# Two bases: a number from shapes, which fails although both run elsewhere; and other data, with its changes.
+APART = ["B=shape other=number rank=3", "B=data other=same rank=3", "B=node other=number rank=3"]
+APART += ["B=shape other=same rank=3", "B=data other=same rank=4"]
+
+
+@pytest.mark.parametrize(
+    ("letters", "node", "expected"),
+    [
+        # A change of the base that runs is a number, too, and has the node's B.
+        ("W....", "B=node other=number rank=4", "reads"),
+        # Nothing nearer runs: that change fails, or its base does.
+        ("W.?..", "B=node other=number rank=4", "wrong"),
+        ("WW...", "B=node other=number rank=4", "unmeasured"),
+        # What runs is no nearer: it has another B.
+        ("W....", "B=shape other=number rank=4", "unmeasured"),
+    ],
+)
+def test_a_base_that_fails_says_nothing_of_what_is_nearer_to_one_that_runs(
+    letters: str, node: str, expected: str
+) -> None:
+    cases = [FactorCase(factors(text), base) for text, base in zip(APART, (0, 1, 1, 1, 1), strict=True)]
+    measured = MeasuredOperator("Op-1", cases, letters, "no")
+    assert measured.judge(tuple(sorted(factors(node)))).verdict == expected
+
+
 @pytest.mark.parametrize(
     ("letters", "number", "expected"),
     [
