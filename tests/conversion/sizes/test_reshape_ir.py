@@ -149,6 +149,10 @@ LAYERS: dict[str, tuple[Callable[[], ov.Model], str]] = {
         lambda: model_of(ops.concat([ops.constant(np.ones((2, 2), F)), x(2, 3)], 1)),
         "Broadcast 1 Concat 1 Const 5 Gather 2 ShapeOf 1",
     ),
+    "lengths of sequences": (
+        lambda: model_of(ops.reverse_sequence(x(2, 5, 3), ints(4, 4), np.int64(0), np.int64(1))),
+        "Broadcast 1 Const 4 Gather 2 ShapeOf 1",
+    ),
     "a sum": (
         lambda: model_of(ops.add(x(2, 3), ops.constant(np.full((2, 1), 3, F)))),
         "Broadcast 1 Concat 1 Const 5 Gather 2 ShapeOf 1",

@@ -64,10 +64,9 @@ BROADCAST_LOGIC: Mapping[str, str] = {
 }
 # The output has the type and shape of the first input.
 KEEP_TYPE = """
-    Acos Acosh Asin Asinh Atan Atanh BatchNormInference BitwiseNot Cos Cosh CumSum Elu Erf ErfInv Exp FakeConvert GRN
-    GatherTree Gelu GroupNormalization HSigmoid HSwish HardSigmoid Inverse LRN Log LogSoftmax MVN Mish NormalizeL2 ReLU
-    Relu Reverse ReverseSequence Roll Round Selu ShuffleChannels Sigmoid Sin Sinh SliceScatter SoftMax SoftPlus
-    SoftSign Swish Tan Tanh
+    Acos Acosh Asin Asinh Atan Atanh BatchNormInference BitwiseNot Cos Cosh CumSum Elu Erf ErfInv Exp FakeConvert
+    GRN GatherTree Gelu HSigmoid HSwish HardSigmoid Inverse LRN Log LogSoftmax MVN Mish NormalizeL2 ReLU Relu
+    Reverse Roll Round Selu ShuffleChannels Sigmoid Sin Sinh SliceScatter SoftMax SoftPlus SoftSign Swish Tan Tanh
 """
 
 

@@ -12,12 +12,13 @@ from splitgraph.inference.rules.broadcasting import broadcast_dims
 from splitgraph.inference.rules.onnx.constants import converted
 from splitgraph.inference.rules.onnx.elementwise import binary, follow_choice
 from splitgraph.inference.rules.onnx.reduction import REDUCTIONS, dims_after_unknown_axes, reduced
-from splitgraph.inference.rules.openvino.attributes import element_type, flag, layer, listed_axes, text
+from splitgraph.inference.rules.openvino.attributes import element_type, flag, layer, listed_axes, number, text
 from splitgraph.inference.rules.operands import (
     Dims,
     InvalidNode,
     dims_of,
     equal_dims,
+    expect_dims,
     known_dtype,
     like_input,
     merged_dim,
@@ -84,6 +85,26 @@ def passed_on(ctx: NodeContext) -> Sequence[ValueType]:
     """Pass the first input on."""
     ctx.set_contents(0, ctx.contents(0))
     return [like_input(ctx)]
+
+
+@layer("ReverseSequence")
+def reverse_sequence(ctx: NodeContext) -> Sequence[ValueType]:
+    """Pass the first input on, which has as many items as there are lengths."""
+    kind = like_input(ctx)
+    if kind.shape is not None:
+        batch = normal_axis(number(ctx, "batch_axis", 0), len(kind.shape), "batch_axis")
+        expect_dims(ctx, 1, (kind.shape[batch],), "the list of lengths")
+    return [kind]
+
+
+@layer("GroupNormalization")
+def of_channels(ctx: NodeContext) -> Sequence[ValueType]:
+    """Pass the first input on, which has a scale and a bias for each channel."""
+    kind = like_input(ctx)
+    if kind.shape is not None and len(kind.shape) > 1:
+        for position, name in ((1, "the scale"), (2, "the bias")):
+            expect_dims(ctx, position, (kind.shape[1],), name)
+    return [kind]
 
 
 @layer("Clamp")
