@@ -171,6 +171,15 @@ class Alone:
             answer = self._answer(node, imports, given, said_by, least=1)
         return answer.groups
 
+    def carried(self, node: NodeProto, imports: Mapping[str, int], given: Sequence[Given | None]) -> frozenset[Source]:
+        """Return the sizes of inputs that are part of a size of an output."""
+        if _has_bodies(node):
+            return frozenset()
+        answer = self._answer(node, imports, [*map(_few, given)], None)
+        dims = ((answer.shapes[output] or ())[axis] for output, axis in answer.known())
+        names = {name for dim in dims if dim is not None for name in symbols_of(dim)}
+        return frozenset(answer.sources[name] for name in names & answer.sources.keys())
+
     def repeated(
         self,
         node: NodeProto,

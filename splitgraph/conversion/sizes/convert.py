@@ -10,12 +10,12 @@ from splitgraph.conversion.inlining import Called, called_nodes, inline_function
 from splitgraph.conversion.plan import Plan
 from splitgraph.conversion.repair import repaired
 from splitgraph.conversion.rewrite import GivenSizes, Rewrite, step
+from splitgraph.conversion.sizes.alike import ask_about_weights
 from splitgraph.conversion.sizes.constant_outputs import told_outputs, with_readers, without_idle_readers
 from splitgraph.conversion.sizes.follow import Operators
 from splitgraph.conversion.sizes.formulas import NotWritable
 from splitgraph.conversion.sizes.laws import told_conditions
 from splitgraph.conversion.sizes.needs import Reading
-from splitgraph.conversion.sizes.one_row import ask_about_ones
 from splitgraph.conversion.sizes.over import APART, FLOW, OVER
 from splitgraph.conversion.sizes.rounds import given_by_the_user
 from splitgraph.conversion.sizes.rules import RULES, SAYING
@@ -37,7 +37,7 @@ from splitgraph.options import STRICT, Leeway, NewSizes, Sizes
 
 # An Identity reads what is a constant and an output.
 _RULES = {**RULES, **VALUE_RULES, **WINDOW_RULES}
-_OPERATORS = Operators("", _RULES, {**SAYING, "Identity": 0}, OVER, APART, FLOW, ask_about_ones, VALUES)
+_OPERATORS = Operators("", _RULES, {**SAYING, "Identity": 0}, OVER, APART, FLOW, ask_about_weights, VALUES)
 
 
 def convert_sizes(model: ModelProto, sizes: NewSizes, leeway: Leeway = STRICT) -> Rewrite[ModelProto]:

@@ -26,6 +26,7 @@ from splitgraph.conversion.sizes.needs import (
     Triangle,
 )
 from splitgraph.conversion.sizes.wanted import Wanted
+from splitgraph.conversion.sizes.weights import WeightReader
 from splitgraph.dim import Dim, DimLike, Obligation, product, symbol, symbols_of
 from splitgraph.inference.alone import Alone, Given, Source
 from splitgraph.inference.context import NodeContext
@@ -87,22 +88,25 @@ class Operators:
 class Follower:
     """What the walk calls for each node before it is inferred.
 
-    operators: those of the model's format. entries: of constant inputs, the entries that are decided, in terms of
-    dimensions, found so far or given by the user. placed: the names that the user gives. expanded: the dimensions that
-    inputs get, by axis. repeated: of these, what weights of more than one element are along an axis; patterns: along
-    several. cuts: of those whose axis goes over several dimensions: each has an axis in `repeated` and `patterns`.
-    orders: of the inputs of Reshapes, the digits along an axis. merged: the values of which the last walk asked that,
-    by input and axis. needs: what the last walk found; blocked: what cannot follow, by location; conditions: which
-    sizes have to be equal. edits, attributes: what the last walk read otherwise: elements of constant inputs by
-    position, and attributes; None for one that is dropped. values: the dimensions in place of numbers that nodes
-    compute with (`values.py`), by position and entry. one_row: the axes along which values have 1 because weights have.
-    own: the nodes about which something is decided. choices: the place that is taken for a digit in a Reshape that has
-    several; alternatives: those that the last walk met. over: where the last walk computed over a dimension, by symbol;
-    over_merged: the same, where a size that was 1 is one of several factors of it. alone: says what nodes do to sizes.
+    operators: those of the model's format. weights: reads those of the model; constants: their names, by graph.
+    entries: of constant inputs, the entries that are decided, in terms of dimensions, found so far or given by the
+    user. placed: the names that the user gives. expanded: the dimensions that inputs get, by axis. repeated: of these,
+    what weights of more than one element are along an axis; patterns: along several. cuts: of those whose axis goes
+    over several dimensions: each has an axis in `repeated` and `patterns`. orders: of the inputs of Reshapes, the
+    digits along an axis. merged: the values of which the last walk asked that, by input and axis. needs: what the last
+    walk found; blocked: what cannot follow, by location; conditions: which sizes have to be equal. edits, attributes:
+    what the last walk read otherwise: elements of constant inputs by position, and attributes; None for one that is
+    dropped. values: the dimensions in place of numbers that nodes compute with (`values.py`), by position and entry.
+    one_row: the axes along which values have 1 because weights have. own: the nodes about which something is decided.
+    choices: the place that is taken for a digit in a Reshape that has several; alternatives: those that the last walk
+    met. over: where the last walk computed over a dimension, by symbol; over_merged: the same, where a size that was 1
+    is one of several factors of it. alone: says what nodes do to sizes.
     """
 
     wanted: Wanted
     operators: Operators
+    weights: WeightReader
+    constants: Collection[tuple[GraphPath, str]]
     alone: Alone = field(default_factory=Alone)
     entries: dict[InputPlace, dict[int, DimLike]] = field(default_factory=dict)
     placed: frozenset[str] = frozenset()
@@ -183,14 +187,13 @@ class Follower:
 
     def _note_over(self, site: Site) -> None:
         """Note over which dimensions a node computes."""
-        node = site.ctx.node
-        known = self.operators
+        node, known = site.ctx.node, self.operators
         over = known.over.get((plain_domain(node.domain), node.op_type))
         if over is None and plain_domain(node.domain) == known.domain and node.op_type not in known.apart:
             for position in range(site.ctx.input_count):
                 for dim in site.dims(position) or ():
                     site.computes_over(dim, f"what {node.op_type} does along {dim} is not known")
-        for position, axis in () if over is None else over(site):
+        for position, axis in site.over():
             dims = site.dims(position) or ()
             if 0 <= axis < len(dims) and self.wanted.moves(dims[axis]):
                 site.computes_over(dims[axis])
@@ -314,6 +317,12 @@ class Site:
             return
         for group in self.equal_sizes(self.given()):
             self._fit(group)
+
+    def over(self) -> Iterable[tuple[int, int]]:
+        """Return the inputs over which the node computes, each with an axis, where that is known."""
+        node = self.ctx.node
+        over = self.follower.operators.over.get((plain_domain(node.domain), node.op_type))
+        return () if over is None else over(self)
 
     def given(self) -> list[Given | None]:
         walk = self.ctx.walk

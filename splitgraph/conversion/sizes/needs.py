@@ -98,18 +98,18 @@ Reading = tuple[tuple[DimLike, ...], tuple[DimLike, ...], int] | tuple[InputPlac
 
 
 class Stays(NamedTuple):
-    """A number that no node of its kind can compute with. form: how what it can mean is told. otherwise: what to do if
-    it does not stay.
+    """A number that no input of its node says. form: how what it can mean is told. otherwise: what to do if it does not
+    stay, where no node of the kind can compute with another one; "" if it can follow.
     """
 
     form: str
-    otherwise: str
+    otherwise: str = ""
 
 
 class Alternative(NamedTuple):
     """A node with a number that has several readings, and its input. is_attribute: the number is in an attribute of
-    this version of the operator instead, where nobody can say what it means. stays: for a number that can only
-    stay. also: the locations of other Reshapes that are read alike.
+    this version of the operator instead, where nobody can say what it means. stays: for a number that no input
+    says. also: the locations of other Reshapes that are read alike.
     """
 
     choice: Choice
@@ -118,6 +118,10 @@ class Alternative(NamedTuple):
     is_attribute: bool = False
     stays: Stays | None = None
     also: tuple[str, ...] = ()
+
+    @property
+    def can_only_stay(self) -> bool:
+        return self.stays is not None and self.stays.otherwise != ""
 
     @property
     def locations(self) -> tuple[str, ...]:

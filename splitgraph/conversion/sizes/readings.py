@@ -10,10 +10,12 @@ import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from math import prod
 
+from splitgraph.conversion.sizes.alike import ask_about_axis
 from splitgraph.conversion.sizes.digits import is_one_factor
 from splitgraph.conversion.sizes.follow import Site
 from splitgraph.conversion.sizes.needs import Meaning
 from splitgraph.dim import Dim, DimLike, product, symbols_of
+from splitgraph.inference.alone import Source
 
 # The end of a slice that takes everything that is left, forwards and backwards.
 TO_THE_END, TO_THE_START = 2**63 - 1, 1 - 2**63
@@ -159,7 +161,7 @@ def read_indices(site: Site, axis: int) -> None:
     if old < 2 and not symbols_of(dim) & site.wanted.ones:
         return
     if old > 1 and old in own:
-        site.need(1, own.index(old), dim)
+        _read_as_many(site, dim, own.index(old), indices)
         return
     late = [entry for entry, index in enumerate(indices or ()) if _is_late(index, old)]
     if indices is None or len(late) > _MOST_PLACES:
@@ -173,6 +175,19 @@ def read_indices(site: Site, axis: int) -> None:
             site.decide(1, entry, _placed(decided, dim))
         read[entry] = site.either(1, entry, [Meaning(index), Meaning(index - old, dim - (old - index))])
     site.restate_numbers(1, read)
+
+
+def _read_as_many(site: Site, dim: Dim, axis: int, indices: Sequence[int] | None) -> None:
+    """Read as many indices as there are elements: they count these, unless they are one element many times. axis: of
+    the indices.
+    """
+    alike = {*(indices or ())}
+    if len(alike) != 1:
+        site.need(1, axis, dim)
+    elif _is_late(min(alike), int(str(site.wanted.before(dim)))):
+        site.block(f"takes one element in the second half of {dim} many times, by its number")
+    else:
+        ask_about_axis(site, Source(1, axis))
 
 
 def _counts_digits(site: Site, axis: int, dim: Dim, own: Sequence[DimLike]) -> bool:

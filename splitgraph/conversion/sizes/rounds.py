@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from copy import deepcopy
 
 from splitgraph.conversion.plan import errors_of
@@ -137,9 +137,11 @@ def given_by_the_user(
                 )
             found.setdefault(InputPlace(scope.path, index, len(node.input)), {})[entry] = window[entry]
             continue
-        if dim is None and _is_one(walked, scope, node, entry):
-            found.setdefault(InputPlace(scope.path, index, len(node.input) + 1), {})[entry] = 1
-            if not 0 <= position < len(node.input) or len(_items(walked, scope, node.input[position])) <= entry:
+        numbers = _items(walked, scope, node.input[position]) if 0 <= position < len(node.input) else ()
+        own = None if dim is None else _read_dim(dim, text, wanted)
+        if _is_of_weights(walked, scope, node, entry, None if own is None else wanted.before(own), numbers[entry:]):
+            found.setdefault(InputPlace(scope.path, index, len(node.input) + 1), {})[entry] = 1 if own is None else own
+            if own is not None or len(numbers) <= entry:
                 continue
         if not 0 <= position < len(node.input):
             raise SplitgraphError(
@@ -173,11 +175,19 @@ def _items(walked: Walked, scope: Scope, name: str) -> tuple[Item, ...]:
     return () if known is None else known.items
 
 
-def _is_one(walked: Walked, scope: Scope, node: NodeProto, axis: int) -> bool:
-    """Return True if a value that a node reads has 1 along an axis."""
-    types = walked.graphs[scope.path].types
-    shapes = (types[name].shape or () for name in node.input if name in types)
-    return any(axis < len(shape) and shape[axis] == 1 for shape in shapes)
+def _is_of_weights(
+    walked: Walked, scope: Scope, node: NodeProto, axis: int, size: DimLike | None, held: Sequence[Item]
+) -> bool:
+    """Return True if an entry may be the axis of weights of a node, or of what has 1 because weights have. size: what
+    it is said to be, at the old sizes; None if it stays. held: the numbers that it may be besides, the first one before
+    all.
+    """
+    detail = walked.graphs[scope.path]
+    shapes = [(name, detail.types[name].shape or ()) for name in node.input if name in detail.types]
+    sizes = {shape[axis] for name, shape in shapes if axis < len(shape) and name in detail.constants}
+    if size is not None:
+        return size in sizes and size not in held[:1]
+    return bool(sizes) or any(shape[axis] == 1 for _, shape in shapes if axis < len(shape))
 
 
 def _checked(dim: DimLike, before: object, text: str, wanted: Wanted) -> DimLike:

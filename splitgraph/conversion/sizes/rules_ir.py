@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from splitgraph.conversion.sizes.alike import ask_about_weights
 from splitgraph.conversion.sizes.follow import Operators, Rule, Site
-from splitgraph.conversion.sizes.one_row import ask_about_ones
 from splitgraph.conversion.sizes.over_ir import APART_LAYERS, FLOW_OF_LAYERS, OVER_LAYERS, axes_of_entries, has_bit
 from splitgraph.conversion.sizes.readings import (
     TO_THE_END,
@@ -241,6 +241,6 @@ LAYERS = Operators(
     OVER_LAYERS,
     APART_LAYERS,
     FLOW_OF_LAYERS,
-    ask_about_ones,
+    ask_about_weights,
     VALUES_OF_LAYERS,
 )

@@ -25,7 +25,7 @@ from splitgraph.findings.diagnostics import Diagnostic, diagnostic
 from splitgraph.inference import Walked
 from splitgraph.inference.alone import Alone
 from splitgraph.model.onnx_proto import GraphProto, NodeProto
-from splitgraph.model.scopes import MAIN, node_label
+from splitgraph.model.scopes import MAIN, GraphPath, node_label
 
 # So many readings are tried, and so many to make another reading of one number fit.
 _MOST_TRIALS, _MOST_REPAIRS = 24, 4
@@ -113,13 +113,23 @@ def find_reading(
 
     ignored = {found.location for found in before.diagnostics if found.severity == "error"}
     alone, met, orders = Alone(), dict[DimLike, None](), dict[tuple[InputPlace, int], Order]()
+    constants = {*_constants(before)}
     said = (dim for each in entries.values() for dim in each.values() if isinstance(dim, Dim))
     placed = frozenset(name for dim in said for name in symbols_of(dim))
 
     def follow(wanted: Wanted, choices: Mapping[Reading, int]) -> Found:
         decided = {place: dict(each) for place, each in entries.items()}
         follower = Follower(
-            wanted, operators, alone, decided, placed=placed, choices=choices, met=met, is_first=not choices
+            wanted,
+            operators,
+            weights,
+            constants,
+            alone,
+            decided,
+            placed,
+            choices=choices,
+            met=met,
+            is_first=not choices,
         )
         # Most digits are those of the last reading; what differs is found again.
         follower.orders.update(orders)
@@ -144,6 +154,16 @@ def find_reading(
             return found._replace(dropped=dropped)
         dropped.update((name, found.not_apart()[name]) for name in lengths)
         wanted = replace(wanted, batch=wanted.batch - lengths)
+
+
+def _constants(walked: Walked) -> Iterator[tuple[GraphPath, str]]:
+    """Yield the names of weights, by graph."""
+    for scope in walked.scopes:
+        if not scope.is_function:
+            yield from ((scope.path, tensor.name) for tensor in scope.proto.initializer)
+        for node in scope.nodes:
+            if node.op_type == "Constant":
+                yield from ((scope.path, name) for name in node.output)
 
 
 def _with_best_reading(found: Found, follow: Follow) -> Found:
@@ -202,7 +222,7 @@ def _with_questions(found: Found, choices: Mapping[Reading, int], follow: Follow
         if len(fitting) > 1:
             ways = [choice.readings[each] for each in sorted(fitting)]
             # Of a number, that it follows; of Reshapes, the readings that fit together.
-            follows = (way for way in ways if isinstance(way[1], Dim) and alternative.stays is None)
+            follows = (way for way in ways if isinstance(way[1], Dim) and not alternative.can_only_stay)
             first = choice.readings[taken] if key in fixed else next(follows, ways[0])
             questions.append(_SeveralFit(alternative, ways, first))
     return found._replace(questions=tuple(_asked(questions, found.wanted)))
@@ -248,7 +268,7 @@ def _asked(questions: Sequence[_SeveralFit], wanted: Wanted) -> Iterator[Diagnos
         else:
             text = f"entry {ways[0][0]} can mean {', or '.join(told)}"
         help = f"Say which: reshape {', or '.join(_answer(alternative, way) for way in ways)}."
-        if alternative.stays is not None:
+        if alternative.stays is not None and alternative.can_only_stay:
             help = f"If it stays: reshape {_answer(alternative, ways[0])}. {alternative.stays.otherwise}"
         if alternative.is_attribute:
             help = (

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import onnx
@@ -186,3 +188,88 @@ ALONG = [
 @pytest.mark.parametrize(("items", "expected"), ALONG)
 def test_what_is_found_along_the_first_axis(items: Any, expected: Any) -> None:
     assert found_along(np.array(items), 0) == expected
+
+
+class Alike(NamedTuple):
+    """A model of x[2, 4, 3] with weights that are alike, asked for [2, "T", 3]. answers: to its one question, each with
+    what y is then; none where it is not asked.
+    """
+
+    inside: str
+    answers: dict[str, Callable[[Any], Any]]
+
+
+def ones(*shape: int) -> str:
+    """Return ones as weights."""
+    return f"float[{', '.join(map(str, shape))}] w = {{{', '.join(['1'] * int(np.prod(shape)))}}}"
+
+
+def several(function: Callable[[Any, int], Any], place: str) -> dict[str, Callable[[Any], Any]]:
+    """Return the answers to whether a size of weights is 4 or T."""
+    return {f"keep {place}": lambda x: function(x, 4), f"follow {place}=T": lambda x: function(x, x.shape[1])}
+
+
+ALIKE: dict[str, Alike] = {
+    "another axis of the result": Alike(
+        f"<{ones(4, 4)}> {{ y = MatMul (w, x) }}",
+        several(lambda x, size: np.ones((size, x.shape[1])) @ x, "main/MatMul#0[0]"),
+    ),
+    "places behind": Alike(
+        f"<{ones(2, 4, 3)}> {{ y = Concat <axis = 1> (x, w) }}",
+        several(lambda x, size: np.concatenate([x, np.ones((2, size, 3))], 1), "main/Concat#0[1]"),
+    ),
+    "one element many times": Alike(
+        "<int64[4] w = {1, 1, 1, 1}> { y = Gather <axis = 1> (x, w) }",
+        several(lambda x, size: x[:, [1] * size], "main/Gather#0[0]"),
+    ),
+    "a mean by weights": Alike(
+        "<float[1, 4] w = {0.25, 0.25, 0.25, 0.25}> { y = MatMul (w, x) }",
+        {"keep main/MatMul#0[1]": lambda x: 0.25 * x.sum(1, keepdims=True)},
+    ),
+    "a mean by an Einsum": Alike(
+        '<float[4] w = {0.25, 0.25, 0.25, 0.25}> { y = Einsum <equation = "ntc,t->nc"> (x, w) }',
+        {"keep main/Einsum#0[0]": lambda x: 0.25 * x.sum(1)},
+    ),
+    "a sum by weights": Alike(
+        f"<{ones(1, 4)}> {{ y = MatMul (w, x) }}", {"": lambda x: x.sum(1, keepdims=True)}
+    ),
+    "a later node needs it": Alike(
+        f"<{ones(4, 4)}> {{ a = MatMul (w, x) y = Add (a, x) }}", {"": lambda x: x.sum(1, keepdims=True) + x}
+    ),
+    "a mask on the way": Alike(
+        "<bool[4] w = {1, 1, 1, 1}, float k = {0}, int64[1] a = {1}> { u = Unsqueeze (w, a) y = Where (u, x, k) }",
+        {"": lambda x: x},
+    ),
+    "scales that are applied": Alike(f"<{ones(4, 3)}> {{ y = Mul (x, w) }}", {"": lambda x: x}),
+    "weights that differ": Alike(
+        "<float[4, 4] w = {1, 2, 3, 4, 1, 2, 3, 4, 1, 2, 3, 4, 1, 2, 3, 4}, int64[2] s = {6, 4}> "
+        "{ t = Transpose <perm = [0, 2, 1]> (x) y = MatMul (t, w) }",
+        {"": lambda x: x.sum(1)[..., None] * np.arange(1, 5)},
+    ),
+    "features that are as many": Alike(
+        "<float[3, 4] w = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}> { y = MatMul (x, w) }",
+        {"": lambda x: x @ np.arange(1.0, 13).reshape(3, 4)},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", ALIKE)
+def test_weights_that_are_alike_are_asked_about_where_two_readings_fit(case: str) -> None:
+    made = parser.parse_model(
+        f'<ir_version: 8, opset_import: ["": 17]> g (float[2, 4, 3] x) => (float[a] y) {ALIKE[case].inside}'
+    )
+    made.graph.output[0].type.tensor_type.ClearField("shape")
+    answers = ALIKE[case].answers
+    if "" not in answers:
+        with pytest.raises(splitgraph.ConversionError) as caught:
+            splitgraph.reshape(made, {"x": [2, "T", 3]})
+        (found,) = caught.value.diagnostics
+        told = {f"{option} {text}" for option, text in re.findall('--(follow|keep) "([^"]+)"', found.help)}
+        assert found.code == "SG421" and told == answers.keys()
+    for text, function in answers.items():
+        options = {option: [said] for option, _, said in [text.partition(" ")] if option}
+        after = splitgraph.reshape(made, {"x": [2, "T", 3]}, **options).model
+        for size in (4, 7):
+            data = np.random.default_rng(size).random((2, size, 3), np.float32)
+            (result,) = ReferenceEvaluator(after).run(None, {"x": data})
+            np.testing.assert_allclose(result, function(data), rtol=1e-5)

@@ -1,0 +1,155 @@
+"""Weights that are alike along an axis, and do not say whether it is one of a length.
+
+Weights of 1 along a length that was 1 are the same for each place, or a table of one row. So is what is computed of
+such weights: `[0] < lengths` is a mask of one place, or compares each place with 0.
+
+Weights that are alike along an axis as large as a length may be what a ConstantOfShape made of it before it was folded.
+Where a node needs them to have the length, they have it. Elsewhere the axis is one of the results: it is the length, or
+stays. And weights by which a sum over a length is multiplied, each of them 1/T, make a mean of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any
+
+from splitgraph.conversion.sizes.follow import Site
+from splitgraph.conversion.sizes.needs import Meaning, Repeated, Stays
+from splitgraph.conversion.sizes.weights import NotRead, found_along
+from splitgraph.dim import Dim, DimLike, symbols_of
+from splitgraph.inference.alone import Given, Source
+from splitgraph.model.deferred import np
+from splitgraph.model.value_type import Contents
+
+_ROUNDING = 1e-3
+_DIVIDE = "If it follows, make a sum of it, and divide by what the model computes from the shape of its input."
+_OTHERWISE = "If that is a row of a table, the model has no other rows: export the model with another length."
+
+
+def ask_about_weights(site: Site) -> None:
+    """Ask about the weights of a node that are alike along an axis."""
+    if site.wanted.ones:
+        _ask_about_ones(site)
+    given, node = site.given(), site.ctx.node
+    places = [*_as_large_as_lengths(site, given)]
+    if not places:
+        return
+    tied = {source: group for group in site.equal_sizes(given) for source in group}
+    carried = site.follower.alone.carried(node, site.ctx.walk.imports, given)
+    for source in places:
+        if source in tied:
+            _ask_about_mean(site, source, tied[source])
+        elif source in carried and _is_alike(site, source):
+            ask_about_axis(site, source)
+
+
+def _as_large_as_lengths(site: Site, given: Sequence[Given | None]) -> Iterator[Source]:
+    """Yield the axes of weights that are as large as a length. Lists that say sizes are no weights; what is computed
+    of weights is asked about there.
+    """
+    saying, node = site.follower.operators.saying.get(site.ctx.node.op_type), site.ctx.node
+    for position, known in enumerate(given):
+        is_constant = (site.ctx.walk.path, node.input[position]) in site.follower.constants
+        if known is None or known.elements is None or position == saying or not is_constant:
+            continue
+        for axis, size in enumerate(known.type.shape or ()):
+            if isinstance(size, int) and size > 1 and _lengths(site, size):
+                yield Source(position, axis)
+
+
+def _lengths(site: Site, size: int) -> list[Meaning]:
+    """Return the lengths of an old size; a first dimension is one of items."""
+    found = site.alike(size)[1:]
+    return [each for each in found if not symbols_of(each.value) & site.wanted.not_asked]
+
+
+def _elements(site: Site, position: int) -> Any:
+    """Return the elements of weights; None if they are not read."""
+    walk, name = site.ctx.walk, site.ctx.node.input[position]
+    held = walk.constant_of(name)
+    if isinstance(held, Contents):
+        return np.array(held.items).reshape(held.shape)
+    try:
+        return None if held is None else site.follower.weights.elements(walk.path, held)
+    except NotRead:
+        return None
+
+
+def _is_alike(site: Site, source: Source) -> bool:
+    array = _elements(site, source.position)
+    return array is not None and isinstance(found_along(array, source.place), Repeated)
+
+
+def ask_about_axis(site: Site, source: Source) -> None:
+    """An axis that no other input needs is the length, or stays, unless a later node needs it."""
+    key, size = (site.place(site.ctx.input_count + 1), source.place), (site.dims(source.position) or ())[source.place]
+    is_needed = source.place in site.follower.expanded.get(site.place(source.position), ())
+    if is_needed and not site.follower.choices.get(key) and site.decided(key[0].position, source.place) is None:
+        return
+    told = Stays(f"the size {{}} of {site.ctx.node.input[source.position]!r}")
+    meanings = [Meaning(size), *_lengths(site, int(str(size)))]
+    taken = site.either(site.ctx.input_count + 1, source.place, meanings, stays=told)
+    if isinstance(taken, Dim):
+        site.need(source.position, source.place, taken)
+
+
+def _ask_about_mean(site: Site, source: Source, group: Sequence[Source]) -> None:
+    """Weights of 1/T along T, over which the node computes, can only stay."""
+    dims = [(site.dims(each.position) or ())[each.place] for each in group]
+    moving = next((dim for dim in dims if site.wanted.moves(dim)), None)
+    if moving is None or (source.position, source.place) not in site.over():
+        return
+    array, size = _elements(site, source.position), site.wanted.before(moving)
+    if array is not None and array.dtype.kind == "f" and np.allclose(array, 1 / int(str(size)), rtol=_ROUNDING):
+        meanings = [Meaning(size), Meaning(moving)]
+        stays = Stays("1/({})", _DIVIDE)
+        site.either(site.ctx.input_count + 1, source.place, meanings, is_value=True, stays=stays)
+
+
+def _ask_about_ones(site: Site) -> None:
+    """Ask about the axes of weights that have to be as large as a length that was 1, if they are larger than 1."""
+    walk, node, follower = site.ctx.walk, site.ctx.node, site.follower
+    given = site.given()
+    for position, known in enumerate(given):
+        axes = _axes_of_one_row(site, position, known)
+        if known is None or not axes:
+            continue
+        sizes = [2 if axis in axes else size for axis, size in enumerate(known.type.shape or ())]
+        larger = [*given[:position], Given(known.type.with_shape(sizes)), *given[position + 1 :]]
+        _ask_about(site, position, axes, given, larger)
+        for output, axis in follower.alone.repeated(node, walk.imports, given, larger):
+            follower.one_row.setdefault((walk.path, node.output[output]), set()).add(axis)
+
+
+def _axes_of_one_row(site: Site, position: int, known: Given | None) -> Collection[int]:
+    """Return the axes along which an input has 1 because weights have."""
+    if known is None or known.elements is None:
+        return site.follower.one_row.get((site.ctx.walk.path, site.ctx.node.input[position]), ())
+    return [axis for axis, size in enumerate(known.type.shape or ()) if size == 1]
+
+
+def _ask_about(
+    site: Site, position: int, axes: Collection[int], given: Sequence[Given | None], larger: Sequence[Given | None]
+) -> None:
+    wanted, ones = site.wanted, site.wanted.ones
+    dims = (dim for known in site.ctx.inputs if known for dim in known.shape or ())
+    if not any(isinstance(dim, Dim) and symbols_of(dim) & ones for dim in dims):
+        return
+    needed = {source for group in site.equal_sizes(given) for source in group}
+    for group in site.equal_sizes(larger):
+        others = [(given[each.position], each.place) for each in group if each.position != position]
+        sizes = [other.type.shape[axis] for other, axis in others if other and other.type.shape]
+        moving = (size for size in sizes if isinstance(size, Dim) and symbols_of(size) & ones)
+        dim = next((size for size in moving if wanted.before(size) == 1), None)
+        if dim is None:
+            continue
+        # Where a state needs a size, items have one each.
+        is_state = symbols_of(dim) <= wanted.batch
+        for each in group:
+            if each.position == position and each.place in axes and not (is_state and each in needed):
+                _ask(site, each, dim)
+
+
+def _ask(site: Site, source: Source, dim: DimLike) -> None:
+    stays = Stays(f"the size {{}} of {site.ctx.node.input[source.position]!r}", _OTHERWISE)
+    site.either(site.ctx.input_count + 1, source.place, [Meaning(1), Meaning(dim)], is_value=True, stays=stays)
