@@ -96,11 +96,12 @@ class Follower:
     digits along an axis. merged: the values of which the last walk asked that, by input and axis. needs: what the last
     walk found; blocked: what cannot follow, by location; conditions: which sizes have to be equal. edits, attributes:
     what the last walk read otherwise: elements of constant inputs by position, and attributes; None for one that is
-    dropped. values: the dimensions in place of numbers that nodes compute with (`values.py`), by position and entry.
-    one_row: the axes along which values have 1 because weights have. own: the nodes about which something is decided.
-    choices: the place that is taken for a digit in a Reshape that has several; alternatives: those that the last walk
-    met. over: where the last walk computed over a dimension, by symbol; over_merged: the same, where a size that was 1
-    is one of several factors of it. alone: says what nodes do to sizes.
+    dropped. values: the dimensions in place of numbers that nodes compute with (`values.py`), by position and entry;
+    taking_all: poolings that take everything (`windows.py`). one_row: the axes along which values have 1 because
+    weights have. own: the nodes about which something is decided. choices: the place that is taken for a digit in a
+    Reshape that has several; alternatives: those that the last walk met. over: where the last walk computed over a
+    dimension, by symbol; over_merged: the same, where a size that was 1 is one of several factors of it. alone: says
+    what nodes do to sizes.
     """
 
     wanted: Wanted
@@ -117,6 +118,7 @@ class Follower:
     edits: dict[NodePlace, dict[int, Contents]] = field(default_factory=dict)
     attributes: dict[NodePlace, dict[str, tuple[int, ...] | None]] = field(default_factory=dict)
     values: dict[NodePlace, dict[int, dict[int, Dim]]] = field(default_factory=dict)
+    taking_all: dict[NodePlace, bool] = field(default_factory=dict)
     orders: dict[tuple[InputPlace, int], Order] = field(default_factory=dict)
     merged: dict[tuple[InputPlace, int], str] = field(default_factory=dict)
     needs: list[Need] = field(default_factory=list)
@@ -136,6 +138,7 @@ class Follower:
         self.edits.clear()
         self.attributes.clear()
         self.values.clear()
+        self.taking_all.clear()
         self.one_row.clear()
         self.merged.clear()
         self.needs.clear()

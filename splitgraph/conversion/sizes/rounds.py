@@ -14,7 +14,7 @@ from splitgraph.conversion.sizes.origins import Origins
 from splitgraph.conversion.sizes.values import constant_input
 from splitgraph.conversion.sizes.wanted import Wanted
 from splitgraph.conversion.sizes.weights import WeightReader
-from splitgraph.conversion.sizes.windows import window_of
+from splitgraph.conversion.sizes.windows import may_be_global, window_of
 from splitgraph.dim import Dim, DimLike, parse_given_dim, symbols_of
 from splitgraph.findings.diagnostics import Diagnostic, SplitgraphError, diagnostic, meant
 from splitgraph.inference import Walked
@@ -71,7 +71,7 @@ def _repeat_for_equal_nodes(walked: Walked, follower: Follower) -> None:
 
 def _repeat(follower: Follower, scope: Scope, seen: int, index: int) -> None:
     before, after = (scope.path, seen), (scope.path, index)
-    for held in (follower.edits, follower.attributes, follower.values):
+    for held in (follower.edits, follower.attributes, follower.values, follower.taking_all):
         if before in held:
             held[after] = held[before]  # type: ignore[assignment]
     node = scope.nodes[index]
@@ -131,11 +131,14 @@ def given_by_the_user(
             entry, position = 0, entry
         window = window_of(node)
         if entry < len(window):
-            if dim is not None:
+            if dim is not None and not may_be_global(operators.domain, node):
                 raise SplitgraphError(
                     f"{text}={dim}: the window is an attribute, which holds numbers; it can only stay"
                 )
-            found.setdefault(InputPlace(scope.path, index, len(node.input)), {})[entry] = window[entry]
+            said_of = (
+                window[entry] if dim is None else _checked(_read_dim(dim, text, wanted), window[entry], text, wanted)
+            )
+            found.setdefault(InputPlace(scope.path, index, len(node.input)), {})[entry] = said_of
             continue
         numbers = _items(walked, scope, node.input[position]) if 0 <= position < len(node.input) else ()
         own = None if dim is None else _read_dim(dim, text, wanted)

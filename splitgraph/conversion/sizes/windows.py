@@ -1,7 +1,7 @@
 """Windows of a pooling that are as large as what they pool: a global pooling, or a window of this size at any size.
 
-The window is an attribute, which holds numbers. So it can stay, and a model whose pooling is to take everything is made
-so first.
+The window is an attribute, which holds numbers. So the pooling that takes everything at any size is written as a global
+one, which onnx has and an IR has not: there, the window can only stay.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from splitgraph.conversion.sizes.follow import Rule, Site
 from splitgraph.conversion.sizes.needs import Meaning, Stays
-from splitgraph.dim import Dim
+from splitgraph.dim import Dim, DimLike
 from splitgraph.model.attributes import attribute_value
 from splitgraph.model.onnx_proto import NodeProto
 
@@ -18,6 +18,9 @@ from splitgraph.model.onnx_proto import NodeProto
 _KERNELS = ("kernel_shape", "kernel")
 _PADS = ("pads", "pads_begin", "pads_end")
 POOLINGS = ("AveragePool", "AvgPool", "LpPool", "MaxPool")
+# The same poolings of everything, with the attributes that these have.
+GLOBAL = {"AveragePool": "GlobalAveragePool", "LpPool": "GlobalLpPool", "MaxPool": "GlobalMaxPool"}
+ATTRIBUTES_OF_GLOBAL = ("p",)
 _STAYS = Stays("{}", "If it takes all of the data, make it a global pooling in the model first.")
 # Poolings that pad by themselves.
 _SAME = ("SAME_UPPER", "SAME_LOWER", "same_upper", "same_lower")
@@ -46,9 +49,47 @@ def read_window(site: Site) -> None:
     padding = _text(ctx.attribute("auto_pad", ""))
     if len(kernel) != len(dims) or padding in _SAME or any(any(_integers(ctx.attribute(name, ()))) for name in _PADS):
         return
-    for entry, (size, dim) in enumerate(zip(kernel, dims, strict=True)):
-        if isinstance(dim, Dim) and site.wanted.moves(dim) and size > 1 and size == site.wanted.before(dim):
-            site.either(ctx.input_count, entry, [Meaning(size), Meaning(dim)], is_value=True, stays=_STAYS)
+    whole = [site.wanted.before(dim) == size for size, dim in zip(kernel, dims, strict=True)]
+    can_follow = all(whole) and may_be_global(site.follower.operators.domain, ctx.node)
+    moving = {
+        entry: dim
+        for entry, (size, dim) in enumerate(zip(kernel, dims, strict=True))
+        if whole[entry] and isinstance(dim, Dim) and site.wanted.moves(dim) and size > 1
+    }
+    # Where one of them follows, all do.
+    first = [entry for entry in moving if _follows(site, entry)][:1] if can_follow else []
+    stays = Stays("{}") if can_follow else _STAYS
+    for entry in first or moving:
+        meanings = [Meaning(kernel[entry]), Meaning(moving[entry])]
+        site.either(ctx.input_count, entry, meanings, is_value=not can_follow, stays=stays)
+    if first and any(_follows(site, entry) is False for entry in moving):
+        site.block("takes everything along one axis, and a window along another one")
+    elif first:
+        _take_everything(site, dims, kernel)
+
+
+def _follows(site: Site, entry: int) -> bool | None:
+    """Return whether the user or the search has an entry follow; None if neither says so."""
+    position = site.ctx.input_count
+    decided, chosen = site.decided(position, entry), site.follower.choices.get((site.place(position), entry))
+    return isinstance(decided, Dim) if decided is not None else None if chosen is None else chosen == 1
+
+
+def may_be_global(domain: str, node: NodeProto) -> bool:
+    """Return True for a pooling that can be written as a global one, which has no second output. domain: of its
+    operators.
+    """
+    return domain == "" and node.op_type in GLOBAL and sum(map(bool, node.output)) == 1
+
+
+def _take_everything(site: Site, dims: Sequence[DimLike], kernel: Sequence[int]) -> None:
+    """Read the data as if it had the size of the window, of which one element is left."""
+    ctx = site.ctx
+    for dim in filter(site.wanted.moves, dims):
+        site.computes_over(dim)
+    kind = ctx.input(0).with_shape([*(site.dims(0) or ())[:2], *kernel])
+    ctx.given[0], ctx.inputs[0] = ctx.walk.state.knowledge.of(kind), kind
+    site.follower.taking_all[ctx.walk.path, ctx.index] = True
 
 
 def _text(written: object) -> str:

@@ -13,6 +13,7 @@ from splitgraph.conversion.sizes.draft import NUM_OUTPUTS, SizeDraft, WrittenSiz
 from splitgraph.conversion.sizes.follow import Follower
 from splitgraph.conversion.sizes.formulas import NotWritable, plain_target
 from splitgraph.conversion.sizes.needs import Counted, InputPlace, Repeated, Triangle
+from splitgraph.conversion.sizes.windows import ATTRIBUTES_OF_GLOBAL, GLOBAL
 from splitgraph.dim import DimLike
 from splitgraph.inference import Walked
 from splitgraph.inference.walk_results import NodePlace
@@ -55,7 +56,7 @@ class SizeWriter:
 
     def _edited(self, path: GraphPath) -> set[int]:
         follower = self.follower
-        places: list[NodePlace] = [*follower.edits, *follower.attributes, *follower.values]
+        places: list[NodePlace] = [*follower.edits, *follower.attributes, *follower.values, *follower.taking_all]
         places += [each[:2] for each in follower.expanded]
         return {index for where, index in places if where == path}
 
@@ -74,6 +75,11 @@ class SizeWriter:
             if numbers is not None:
                 edited.attributes[name] = make_attribute(name, numbers)
             why.append("equal parts" if numbers is None else f"{name} {list(numbers)}")
+        if (scope.path, index) in self.follower.taking_all:
+            why.append("takes everything")
+            edited.op_type = GLOBAL[node.op_type]
+            kept = {name: each for name, each in edited.attributes.items() if name in ATTRIBUTES_OF_GLOBAL}
+            edited.attributes = kept
         for position in range(len(node.input)):
             axes = self.follower.expanded.get(InputPlace(scope.path, index, position))
             if axes:
@@ -83,9 +89,8 @@ class SizeWriter:
                 edited.inputs[position] = draft.expanded(
                     InputPlace(scope.path, index, position), node.input[position], shape
                 )
-        return Replacement(
-            [*draft.nodes, edited], draft.constants, f"follows the sizes: {', '.join(why)}", node.op_type, node.op_type
-        )
+        told = f"follows the sizes: {', '.join(why)}"
+        return Replacement([*draft.nodes, edited], draft.constants, told, node.op_type, edited.op_type)
 
     def _write_elements(self, draft: _FollowingDraft, edited: Node, position: int, contents: Contents) -> None:
         items: list[DimLike] = [self.follower.wanted.after(item) for item in contents.items]  # type: ignore[arg-type]

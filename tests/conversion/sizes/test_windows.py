@@ -54,24 +54,55 @@ def test_a_window_that_takes_everything_is_asked(
     assert found(made, *shape) == told
 
 
-def test_a_window_before_weights_of_its_size_is_refused() -> None:
-    inside = "p = AveragePool <kernel_shape = [6, 7]> (x) f = Flatten (p) y = MatMul (f, k)"
-    made = model(inside, "<float[3, 1] k = {1, 2, 3}>")
+def pooled(made: ModelProto, shape: tuple[Any, ...], **said: Any) -> list[Any]:
+    """Return what a model gives for an image of 8 rows and 9 columns."""
+    (result,) = ReferenceEvaluator(splitgraph.reshape(made, {"x": [*shape]}, **said).model).run(None, {"x": DATA})
+    return list(result.reshape(-1))
+
+
+DATA = np.random.default_rng(0).random((1, 3, 8, 9), np.float32)
+FEATURES = "f = Flatten (p) y = MatMul (f, k)"
+WEIGHTS = "<float[3, 1] k = {1, 2, 3}>"
+# A pooling of everything, and what it makes of the image.
+GLOBAL: list[tuple[str, Any]] = [
+    ("AveragePool <kernel_shape = [6, 7]>", DATA.mean((2, 3))),
+    ("AveragePool <kernel_shape = [6, 7], strides = [6, 7], count_include_pad = 1>", DATA.mean((2, 3))),
+    ("MaxPool <kernel_shape = [6, 7], strides = [2, 2]>", DATA.max((2, 3))),
+]
+
+
+@pytest.mark.parametrize(("pooling", "expected"), GLOBAL, ids=[pooling for pooling, _ in GLOBAL])
+@pytest.mark.parametrize("shape", [(1, 3, "H", "W"), (1, 3, 8, 9), ("N", 3, "H", "W")], ids=str)
+def test_a_window_follows_where_the_weights_behind_it_need_one_place(
+    pooling: str, expected: Any, shape: tuple[Any, ...]
+) -> None:
+    made = model(f"p = {pooling} (x) {FEATURES}", WEIGHTS)
+    np.testing.assert_allclose(pooled(made, shape), expected @ np.array([1, 2, 3]), rtol=1e-5)
+
+
+def test_a_window_with_another_result_does_not_follow() -> None:
+    made = model(f"p, i = MaxPool <kernel_shape = [6, 7]> (x) j = Identity (i) {FEATURES}", WEIGHTS)
     assert [code for code, _ in found(made, 1, 3, "H", "W")] == ["SG420"]
+    with pytest.raises(splitgraph.SplitgraphError, match="it can only stay"):
+        splitgraph.reshape(made, {"x": [1, 3, "H", "W"]}, follow=["main/MaxPool#0[0]=H"])
 
 
-def test_the_suggested_answers_keep_the_window() -> None:
+def answers() -> list[tuple[str, str]]:
     with pytest.raises(splitgraph.ConversionError) as caught:
         splitgraph.reshape(WHOLE, {"x": [1, 3, "H", "W"]})
-    help = caught.value.diagnostics[0].help
-    assert "make it a global pooling" in help
-    kept = re.findall('--keep "([^"]*)"', help.partition("All questions at once")[2])
-    made = splitgraph.reshape(WHOLE, {"x": [1, 3, "H", "W"]}, keep=kept).model
-    data = np.arange(3 * 8 * 7, dtype=np.float32).reshape(1, 3, 8, 7)
-    (pooled,) = ReferenceEvaluator(made).run(None, {"x": data})
-    np.testing.assert_allclose(pooled[0, 0, :, 0], [data[0, 0, at : at + 6].mean() for at in range(3)])
+    return re.findall('--(keep|follow) "([^"]*)"', caught.value.diagnostics[0].help)
 
 
-def test_a_window_cannot_follow() -> None:
-    with pytest.raises(splitgraph.SplitgraphError, match="it can only stay"):
-        splitgraph.reshape(WHOLE, {"x": [1, 3, "H", "W"]}, follow=["main/AveragePool#0[0]=H"])
+def test_the_suggested_answers_are_taken() -> None:
+    place = "main/AveragePool#0"
+    follows = [f"{place}[0]=H", f"{place}[1]=W"]
+    assert answers() == [("keep", f"{place}[0]"), *(("follow", text) for text in [follows[0], *follows])]
+    for said in (follows, follows[:1]):
+        np.testing.assert_allclose(pooled(WHOLE, (1, 3, "H", "W"), follow=said), DATA.mean((2, 3))[0], rtol=1e-5)
+    kept = pooled(WHOLE, (1, 3, "H", "W"), keep=[f"{place}[0]", f"{place}[1]"])
+    np.testing.assert_allclose(kept[0], DATA[0, 0, :6, :7].mean(), rtol=1e-5)
+
+
+def test_a_window_follows_along_all_axes_or_none() -> None:
+    said = {"keep": ["main/AveragePool#0[0]"], "follow": ["main/AveragePool#0[1]=W"]}
+    assert [code for code, _ in found(WHOLE, 1, 3, "H", "W", **said)] == ["SG420"]
