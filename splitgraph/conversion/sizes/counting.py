@@ -20,11 +20,12 @@ _HANDING_ON = frozenset(
 
 
 class _Count(NamedTuple):
-    """Weights that count a dimension along an axis, and the input that reads them."""
+    """Weights that count a dimension along an axis, in steps, and the input that reads them."""
 
     reader: InputPlace
     axis: int
     dim: DimLike
+    step: DimLike
 
 
 class Counting:
@@ -82,8 +83,8 @@ class Counting:
 
     def count_digits(self, place: InputPlace, name: str, digits: Sequence[DimLike]) -> None:
         """Let indices into what was merged of several dimensions count each of them, the last one fastest."""
-        for reader, axis, dim in self._counts(place, name, tuple(digits), 1):
-            self._follower.repeated.setdefault(reader, {})[axis] = Repeated(axis, 0, 1)
+        for reader, axis, dim, step in self._counts(place, name, tuple(digits), 1):
+            self._follower.repeated.setdefault(reader, {})[axis] = Repeated(axis, 0, step)
             self._follower.expanded.setdefault(reader, {})[axis] = dim
 
     def _counts(self, place: InputPlace, name: str, digits: tuple[DimLike, ...], stride: DimLike) -> list[_Count]:
@@ -109,15 +110,24 @@ class Counting:
             return self._scaled(producer, digits, stride)
         if producer is not None and kind == "Add":
             return self._added(producer, digits, stride)
-        if producer is not None and kind == "Range" and stride == 1 and self._is_range(producer, product(digits)):
+        if producer is not None and kind == "Range" and self._is_range(producer, product(digits), stride):
             return []
         raise Stuck(f"it is not told what {name!r} counts")
 
-    def _is_range(self, producer: Producer, dim: DimLike) -> bool:
-        """Return True for 0, 1, 2 … as many as a dimension has."""
-        names = producer.node.input
+    def _is_range(self, producer: Producer, dim: DimLike, step: DimLike) -> bool:
+        """Return True for 0, 1, 2 … as many as a dimension has, or for these in steps. Of a batch of 1, that is a 0."""
+        names, wanted = producer.node.input, self._follower.wanted
         given = [self._last.given(producer.place(at), each, at_old_sizes=False) for at, each in enumerate(names)]
-        return [() if each is None else each.items for each in given] == [(0,), (dim,), (1,)]
+        items = [() if each is None else each.items for each in given]
+        limit = product([dim, step])
+        if (
+            wanted.before(dim) == 1
+            and symbols_of(dim) <= wanted.batch
+            and items == [(0,), (wanted.before(limit),), (step,)]
+        ):
+            self._follower.entries.setdefault(producer.place(1), {})[0] = limit
+            return True
+        return items == [(0,), (limit,), (step,)]
 
     def _is_of_items(self, place: InputPlace, name: str, digits: Sequence[DimLike]) -> bool:
         """Return True for what each item finds among digits of its own, as an ArgMax does: it stays what it is."""
@@ -152,16 +162,16 @@ class Counting:
     def _of_weights(
         self, place: InputPlace, array: Any, name: str, digits: tuple[DimLike, ...], stride: DimLike
     ) -> list[_Count]:
-        """A list of numbers counts one digit, from 0; of a batch of 1, that is a 0."""
+        """A list of numbers counts one digit, from 0, in steps; of a batch of 1, that is a 0."""
         wanted, (dim, *others) = self._follower.wanted, digits
         old = wanted.before(dim)
         axis = next((axis for axis, size in enumerate(array.shape) if size == old), None)
-        is_one = not others and stride == 1 and array.size == old
-        if not is_one or axis is None or (array.reshape(-1) != np.arange(array.size)).any():
+        is_one, step = not others and array.size == old, wanted.before(stride)
+        if not is_one or axis is None or (array.reshape(-1) != np.arange(array.size) * int(str(step))).any():
             raise Stuck(f"{name!r} does not count {dim}")
         if old == 1 and not symbols_of(dim) <= wanted.batch:
             raise Stuck(f"nothing says that {name!r} counts {dim}, which was 1")
-        return [_Count(place, axis, dim)] if wanted.moves(dim) else []
+        return [_Count(place, axis, dim, stride)] if wanted.moves(dim) else []
 
     def _elements(self, home: GraphPath, name: str, tensor: TensorProto) -> Any:
         try:

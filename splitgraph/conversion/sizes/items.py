@@ -108,12 +108,14 @@ class _Flow:
         for position, name in enumerate(node.input):
             label = self.labels.get((self.definitions.home(place.path, name), name)) if name else None
             here = place._replace(position=position)
-            counts = {axis for axis, each in self.follower.repeated.get(here, {}).items() if each.step}
+            steps = {axis: each.step for axis, each in self.follower.repeated.get(here, {}).items() if each.step}
             pattern = self.follower.patterns.get(here)
-            counts |= set() if pattern is None or isinstance(pattern, Triangle) else {each.axis for each in pattern}
-            dims = [dim for axis, dim in self.follower.expanded.get(here, {}).items() if axis in counts]
-            counted = next((dim for dim in dims if self.name in symbols_of(dim)), None)
-            label = label if counted is None else _Label(counted)
+            steps.update(
+                () if pattern is None or isinstance(pattern, Triangle) else ((each.axis, 1) for each in pattern)
+            )
+            dims = [(dim, axis) for axis, dim in self.follower.expanded.get(here, {}).items() if axis in steps]
+            counted = next(((dim, axis) for dim, axis in dims if self.name in symbols_of(dim)), None)
+            label = label if counted is None else _Label(counted[0], steps[counted[1]])
             if label is None and self._has_size(self._read(here)):
                 label = _SIZE
             if label is not None:
@@ -162,8 +164,10 @@ class _Flow:
         start, limit, step = (self._items(place.path, name) for name in node.input)
         read = self._read(place._replace(position=1))
         limit = limit if read is None else tuple(read.dims)
-        if start == (0,) and step == (1,) and limit is not None and isinstance(limit[0], Dim):
-            return [_Label(limit[0])]
+        if start == (0,) and step and limit and step[0] is not None and isinstance(limit[0], Dim):
+            counted = limit[0] // step[0] if step[0] != 0 else limit[0]
+            if product([counted, step[0]]) == limit[0]:
+                return [_Label(counted, step[0])]
         return f"Range computes with the number of {self.name}, and does not count each item from 0"
 
     def _bodies(

@@ -34,13 +34,14 @@ class Need(NamedTuple):
 
 
 class Repeated(NamedTuple):
-    """What weights are along an axis: all the same, or numbers that are counted in steps of 1 or -1. times: where they
-    start is so many times the size, and `start`: 4, 3 … 0 of 5 start at the size and -1.
+    """What weights are along an axis: all the same, or numbers that are counted in steps: of 1 or -1, or of as many
+    places as an item has. times: where they start is so many times the size, and `start`: 4, 3 … 0 of 5 start at the
+    size and -1.
     """
 
     axis: int
     start: int = 0
-    step: int = 0
+    step: DimLike = 0
     times: int = 0
 
     def first(self, size: DimLike) -> DimLike:

@@ -192,7 +192,9 @@ class _FollowingDraft(SizeDraft):
         if repeated.first(size) != 0:
             # Not as a Range downwards: onnxruntime 1.32 makes an empty one of it.
             first = self.elements([repeated.first(size)], (), _INT64)
-            name = self.write("Sub" if repeated.step < 0 else "Add", [first, name], "from_end")
+            name = self.write("Sub" if repeated.step == -1 else "Add", [first, name], "from_end")
+        if repeated.step not in (1, -1):
+            name = self.write("Mul", [name, self.elements([self.wanted.after(repeated.step)], (), _INT64)], "in_steps")
         if dtype != _INT64:
             name = self.write("Cast", [name], "cast", to=DTYPE_NUMBERS[dtype])
         if rank == 1:

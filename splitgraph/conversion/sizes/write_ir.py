@@ -287,7 +287,7 @@ class _LayerDraft(SizeFormulas[_LayerValue]):
 
     def _counted(self, repeated: Repeated, size: DimLike, rank: int, dtype: str) -> _LayerValue:
         """Write numbers that are counted along an axis."""
-        bounds = [self.elements([bound], (), _INT64) for bound in _bounds(repeated, size)]
+        bounds = [self.elements([self.wanted.after(bound)], (), _INT64) for bound in _bounds(repeated, size)]
         name = name_of(dtype)
         port = NewPort(precision_of(dtype), [size if isinstance(size, int) else -1])
         value = self.write("Range", "opset4", {"output_type": name}, bounds, port, "counted")

@@ -71,3 +71,46 @@ def test_indices_that_count_otherwise_are_refused(name: str, shape: list[Any]) -
     with pytest.raises(splitgraph.ConversionError) as refused:
         splitgraph.reshape(REFUSED[name], {"x": shape})
     assert "SG420" in {each.code for each in refused.value.diagnostics}
+
+
+def best_of_rows(batch: int, offsets: str, *, width: int = 6) -> ModelProto:
+    """Return a model that takes the greatest element of each row from a flat list. offsets: where the rows begin, `o`,
+    with "B" for their number and [..] for 0, 1, 2 … as many, times the number before it.
+    """
+    for step in (1, 5, 6):
+        counted = ", ".join(str(step * number) for number in range(batch))
+        offsets = offsets.replace(f"[{step}..]", f"int64[{batch}] c = {{{counted}}}")
+    for times in (6, 1):
+        offsets = offsets.replace(f"{times}B", str(times * batch))
+    weights, _, nodes = offsets.partition(">")
+    return parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 17]> g (float[{batch}, {width}] x) => (float[?] y)
+        <int64[1] flat = {{-1}}, int64 zero = {{0}}, int64 one = {{1}}, int64 six = {{6}}, {weights.strip("<")}>
+        {{ f = Reshape (x, flat) a = ArgMax <axis = 1, keepdims = 0> (x) {nodes} i = Add (a, o) y = Gather (f, i) }}"""
+    )
+
+
+OFFSETS = {
+    "a constant": "<[6..]> o = Identity (c)",
+    "a count times the width": "<[1..]> o = Mul (c, six)",
+    "a range times the width": "<int64 b = {1B}> r = Range (zero, b, one) o = Mul (r, six)",
+    "a range in steps of the width": "<int64 b = {6B}> o = Range (zero, b, six)",
+}
+
+
+@pytest.mark.parametrize("offsets", OFFSETS)
+@pytest.mark.parametrize("batch", [1, 2, 4])
+def test_offsets_of_rows_go_on(offsets: str, batch: int) -> None:
+    made = best_of_rows(batch, OFFSETS[offsets])
+    for new in ("N", 3):
+        found = splitgraph.reshape(made, batch=new, verify=True)
+        assert found.verification is not None and found.verification.verdict == "equal"
+        data = np.random.default_rng(0).random((3, 6), np.float32)
+        np.testing.assert_array_equal(ReferenceEvaluator(found.model).run(None, {"x": data})[0], data.max(1))
+
+
+@pytest.mark.parametrize("batch", [2, 4])
+def test_offsets_of_other_rows_are_refused(batch: int) -> None:
+    with pytest.raises(splitgraph.ConversionError) as refused:
+        splitgraph.reshape(best_of_rows(batch, "<[5..]> o = Identity (c)"), batch="N")
+    assert {each.code for each in refused.value.diagnostics} == {"SG420"}

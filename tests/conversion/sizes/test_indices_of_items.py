@@ -16,7 +16,7 @@ Array = Any
 # Rows of B items of 5 are flattened, as text models do before they take one row of each item.
 HEAD = '<ir_version: 8, opset_import: ["": 17]> g (float[B, 5, 3] x MORE) => (float[p, q] y)'
 KEPT = """int64[2] rows = {-1, 3}, int64[1] one = {1}, int64[1] last = {-1}, int64[1] zero = {0}, int64[1] two = {2},
-    int64[1] five = {5}, int64[2] pair = {0, 1}, int64[2] starts = {0, 5}"""
+    int64[1] five = {5}, int64[2] pair = {0, 1}, int64[2] starts = {0, 5}, int64[2] back = {5, 0}"""
 FOUND = "w = ReduceSum <keepdims = 0> (x, two) a = ArgMax <axis = 1, keepdims = 0> (w)"
 
 
@@ -65,6 +65,8 @@ FOLLOWING: dict[str, tuple[ModelProto, Callable[[Array], Array]]] = {
         ),
         largest,
     ),
+    "a count that was folded": (model(f"{FOUND} i = Add (a, zero) y = Gather (f, i)"), largest),
+    "starts of two": (model(f"{FOUND} i = Add (a, starts) y = Gather (f, i)", 2), largest),
     # Near misses: rows that are not merged, and tables without items.
     "rows of each item": (
         model(
@@ -81,7 +83,6 @@ FOLLOWING: dict[str, tuple[ModelProto, Callable[[Array], Array]]] = {
 }
 REFUSED: dict[str, ModelProto] = {
     "no count": model(f"{FOUND} y = Gather (f, a)"),
-    "a count that was folded": model(f"{FOUND} i = Add (a, zero) y = Gather (f, i)"),
     "a scalar that was folded": model(
         f"{FOUND} o = Constant <value = int64 {{0}}> () i = Add (a, o) y = Gather (f, i)"
     ),
@@ -90,7 +91,7 @@ REFUSED: dict[str, ModelProto] = {
     ),
     "an input": model("y = Gather (f, i)", more=", int64[1] i"),
     "an input and a folded count": model("k = Add (i, zero) y = Gather (f, k)", more=", int64[1] i"),
-    "starts of two": model(f"{FOUND} i = Add (a, starts) y = Gather (f, i)", 2),
+    "starts of two, the other way round": model(f"{FOUND} i = Add (a, back) y = Gather (f, i)", 2),
     "a mean over the items, which is no batch": model(
         f"{FOUND} i = Add (a, zero) g = Gather (f, i) y = ReduceMean <axes = [0]> (g)"
     ),
