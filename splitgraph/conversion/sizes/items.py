@@ -207,6 +207,11 @@ class _Flow:
         detail = self.graphs.get(self.definitions.home(path, name))
         return (None if detail is None else detail.types.get(name, UNKNOWN).shape) or ()
 
+    def _read_dims(self, place: InputPlace, name: str) -> Shape:
+        """Return the dimensions of a value as a node reads it: weights may be repeated for it."""
+        repeated = self.follower.expanded.get(place, {})
+        return tuple(repeated.get(axis, dim) for axis, dim in enumerate(self._dims(place.path, name)))
+
     def _within_steps(self, place: InputPlace, node: NodeProto, given: Mapping[int, _Label]) -> _Label | None:
         """Return the label of a count that is multiplied by a size, or to which the places within its steps are added;
         None for anything else.
@@ -236,14 +241,15 @@ class _Flow:
         as many places there as their steps.
         """
         path, axis = place.path, self.follower.operators.flow.picking[node.op_type]
+        dims = self._read_dims(place._replace(position=0), node.input[0])
         if axis is None and self._dims(path, node.input[1])[-1:] != (1,):
-            return stride == 1 and self._has_name(node, path, 0)
+            return stride == 1 and any(dim is not None and self.name in symbols_of(dim) for dim in dims)
         said: DimLike | None = 0
         if isinstance(axis, str):
             said = next((attribute_value(each) for each in node.attribute if each.name == axis), 0)
         elif axis is not None:
             said = (self._items(path, node.input[axis]) or (None,))[0]
-        dims, number = self._dims(path, node.input[0]), None if said is None else int(said)
+        number = None if said is None else int(said)
         dim = dims[number] if number is not None and -len(dims) <= number < len(dims) else None
         if dim is None or number is None or self.name not in symbols_of(dim):
             return False

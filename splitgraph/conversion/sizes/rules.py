@@ -364,7 +364,18 @@ def fit_gathered(site: Site, axis: int) -> None:
 
 
 def _scatter_nd(site: Site) -> None:
-    fit_merged_tuples(site)
+    fit_written(site)
+
+
+def fit_written(site: Site) -> None:
+    """Tuples that say where updates of items are written. Data that was made for so many items has as many as these."""
+    data, updates, depth = site.dims(0) or (), site.dims(2) or (), (site.dims(1) or (0,))[-1]
+    for dim in updates:
+        if site.wanted.moves(dim) and site.leaves_items_apart(dim) and dim not in data and isinstance(depth, int):
+            axis = next((axis for axis, size in enumerate(data[:depth]) if size == site.wanted.before(dim)), None)
+            if axis is not None:
+                site.need(0, axis, dim)
+    fit_tuples(site, 0)
 
 
 def _columns_in_attribute(site: Site) -> None:

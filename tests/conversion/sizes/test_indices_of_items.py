@@ -137,3 +137,47 @@ def test_rows_that_nothing_counts_are_refused(name: str, first: int | str, is_ba
     with pytest.raises(splitgraph.ConversionError) as refused:
         reshaped(REFUSED[name], first, is_batch=is_batch)
     assert "SG420" in {each.code for each in refused.value.diagnostics}
+
+
+def written(batch: int, places: list[list[int]], updates: str, *, data: str = "x") -> ModelProto:
+    """Return a model that writes updates u. places: of one item, behind its number. updates: their other dimensions."""
+    rows = [[item, *place] for item in range(batch) for place in places]
+    numbers = ", ".join(str(number) for row in rows for number in row)
+    zeros = ", ".join(["0"] * batch * 18)
+    shape = f"{batch}, {len(places)}, {len(rows[0])}"
+    inputs = f"float[{batch}, 6, 3] x, " if data == "x" else ""
+    return parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 17]> g ({inputs}float[{batch}, {updates}] u) => (float[p, q, r] y)
+        <int64[{shape}] i = {{{numbers}}}, float[{batch}, 6, 3] z = {{{zeros}}}> {{ y = ScatterND ({data}, i, u) }}"""
+    )
+
+
+WRITTEN: dict[str, tuple[list[list[int]], str, Any]] = {
+    "one row of each": ([[2]], "1, 3", np.s_[:, [2]]),
+    "two rows of each": ([[1], [4]], "2, 3", np.s_[:, [1, 4]]),
+    "a column of each": ([[row, 1] for row in range(6)], "6", np.s_[:, :, 1]),
+}
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+@pytest.mark.parametrize("batch", [1, 2])
+@pytest.mark.parametrize("data", ["x", "z"])
+def test_rows_of_items_are_written(name: str, batch: int, data: str) -> None:
+    places, updates, where = WRITTEN[name]
+    found = splitgraph.reshape(written(batch, places, updates, data=data), batch="N", verify=True)
+    assert found.verification is not None and found.verification.verdict == "equal"
+    for items in (1, 4):
+        drawn = np.random.default_rng(items)
+        x, u = (drawn.random((items, *shape), np.float32) for shape in ((6, 3), map(int, updates.split(","))))
+        expected = np.zeros_like(x) if data == "z" else x.copy()
+        expected[where] = u
+        given = {"u": u, **({"x": x} if data == "x" else {})}
+        np.testing.assert_array_equal(ReferenceEvaluator(found.model).run(None, given)[0], expected)
+
+
+def test_rows_of_other_items_are_not_written() -> None:
+    made = written(2, [[2]], "1, 3")
+    made.graph.initializer[0].int64_data[:] = [1, 2, 0, 2]
+    with pytest.raises(splitgraph.ConversionError) as refused:
+        splitgraph.reshape(made, batch="N")
+    assert {each.code for each in refused.value.diagnostics} == {"SG420"}

@@ -106,6 +106,12 @@ def transposed() -> ov.Model:
     return model_of(ops.concat([ops.reshape(data, ints(1, 1, 4), False), ops.transpose(data, ints(1, 0, 2))], 2))
 
 
+def written() -> ov.Model:
+    """The greatest row of the only item is written into its third one."""
+    data, rows = x(1, 4, 3), ops.constant(np.array([[0, 2]]))
+    return model_of(ops.scatter_nd_update(data, rows, ops.reduce_max(data, ints(1), False)))
+
+
 # Layers that compute each item by itself, and how many layers of each type the result has more. The first dimension is
 # the batch.
 LAYERS: dict[str, tuple[Callable[[], ov.Model], str]] = {
@@ -148,6 +154,10 @@ LAYERS: dict[str, tuple[Callable[[], ov.Model], str]] = {
     "equal rows": (
         lambda: model_of(ops.concat([ops.constant(np.ones((2, 2), F)), x(2, 3)], 1)),
         "Broadcast 1 Concat 1 Const 5 Gather 2 ShapeOf 1",
+    ),
+    "rows that are written": (
+        written,
+        "Add 1 Const 11 Gather 2 Multiply 1 Range 1 Reshape 1 ShapeOf 1 Squeeze 3",
     ),
     "lengths of sequences": (
         lambda: model_of(ops.reverse_sequence(x(2, 5, 3), ints(4, 4), np.int64(0), np.int64(1))),
