@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from splitgraph.inference.rules.openvino.control_flow import read_ports
@@ -14,11 +15,13 @@ from splitgraph.model.scopes import plain_domain
 class BodyPorts(NamedTuple):
     """The ways into a body and out of it. inputs: positions of inputs of the node and of the body. outputs: positions
     of outputs of the body and of the node. iteration: the input of the body that is the number of the iteration.
+    sliced: the axes along which inputs of the body are parts of the node's inputs, which have the same rank.
     """
 
     inputs: Sequence[tuple[int, int]]
     outputs: Sequence[tuple[int, int]]
     iteration: int | None = None
+    sliced: Mapping[int, int] = MappingProxyType({})
 
 
 def ports_of_body(node: NodeProto, name: str, graph: GraphProto) -> BodyPorts:
@@ -29,7 +32,8 @@ def ports_of_body(node: NodeProto, name: str, graph: GraphProto) -> BodyPorts:
         iteration = next((each.internal for each in entries if each.purpose == "current_iteration"), None)
         passed = [(each.external, each.internal) for each in entries if each.tag == "input"]
         given = [(each.internal, each.external) for each in entries if each.tag == "output"]
-        return BodyPorts(_connected(passed), _connected(given), iteration)
+        parts = [(each.internal, each.axis) for each in entries if each.tag == "input"]
+        return BodyPorts(_connected(passed), _connected(given), iteration, dict(_connected(parts)))
     is_loop = node.op_type == "Loop"
     first = 1 if is_loop else 0
     inputs = [] if node.op_type == "If" else [(at, at) for at in range(first, len(node.input))]

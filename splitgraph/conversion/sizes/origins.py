@@ -9,6 +9,7 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
+from splitgraph.conversion.sizes.bodies import ports_of_body
 from splitgraph.conversion.sizes.counting import Counting
 from splitgraph.conversion.sizes.digits import Digit, Order, is_one_factor, regrouped
 from splitgraph.conversion.sizes.last_walk import LastWalk, Producer, Stuck
@@ -21,6 +22,8 @@ from splitgraph.model.scopes import GraphPath, plain_domain
 
 # A dimension of a value: the graph that defines it, its name, and the axis.
 _Part = tuple[GraphPath, str, int]
+# Scan has its inputs in this order from this opset on.
+_SCAN = 9
 
 
 class Origins:
@@ -161,14 +164,16 @@ class Origins:
         self._follow(*outer, dim)
 
     def _passed(self, path: GraphPath, name: str, axis: int) -> tuple[InputPlace, str, int] | None:
-        """Return what a Loop or a Scan passes to an input of its body, with the axis there; None for other inputs."""
+        """Return what a node passes to an input of its body, with the axis there; None for other inputs."""
         around = self._last.scopes.get(path[:-3]) if path else None
-        names = [] if around is None else [value.name for value in self._last.scopes[path].proto.input]
-        if around is None or name not in names:
+        graph = self._last.scopes[path].proto
+        names = [] if around is None else [value.name for value in graph.input]
+        if around is None or name not in names or around.imports.get("", _SCAN) < _SCAN:
             return None
-        node, position = around.nodes[path[-3]], names.index(name)
-        is_plain = not plain_domain(node.domain) and node.op_type in ("Loop", "Scan")
-        if not is_plain or around.imports.get("", 0) < 9 or position >= len(node.input):
+        node, inside = around.nodes[path[-3]], names.index(name)
+        ports = ports_of_body(node, path[-2], graph)
+        position = next((outer for outer, inner in ports.inputs if inner == inside), len(node.input))
+        if position >= len(node.input) or ports.sliced.get(inside) == axis:
             return None
         outer = node.input[position]
         attributes = {each.name: each for each in node.attribute}

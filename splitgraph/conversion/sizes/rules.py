@@ -336,14 +336,19 @@ def _fit_carried(
     if body is None:
         return
     for position, kind, carried in zip(states, kinds, body.types[first:], strict=False):
-        if kind.shape is None or carried.shape is None or len(kind.shape) != len(carried.shape):
+        fit_state(site, position, kind, carried)
+
+
+def fit_state(site: Site, position: int, kind: ValueType, carried: ValueType) -> None:
+    """What goes into a body as a state has the size that the body carries on. position: of the node's input."""
+    if kind.shape is None or carried.shape is None or len(kind.shape) != len(carried.shape):
+        return
+    for axis, (own, dim) in enumerate(zip(kind.shape, carried.shape, strict=True)):
+        if own is None or dim is None:
             continue
-        for axis, (own, dim) in enumerate(zip(kind.shape, carried.shape, strict=True)):
-            if own is None or dim is None:
-                continue
-            site.need_if_fixed(position, axis, own, dim)
-            if site.wanted.moves(own) and own != dim and site.wanted.before(own) == site.wanted.before(dim):
-                site.block(f"carries on {dim} along axis {axis} of a value that goes in with {own}")
+        site.need_if_fixed(position, axis, own, dim)
+        if site.wanted.moves(own) and own != dim and site.wanted.before(own) == site.wanted.before(dim):
+            site.block(f"carries on {dim} along axis {axis} of a value that goes in with {own}")
 
 
 def _like_the_first(site: Site) -> None:

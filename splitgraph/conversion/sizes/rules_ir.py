@@ -24,6 +24,7 @@ from splitgraph.conversion.sizes.readings import (
 from splitgraph.conversion.sizes.rules import (
     fit_gathered,
     fit_product,
+    fit_state,
     fit_tuples,
     fit_written,
     read_bounds,
@@ -34,7 +35,7 @@ from splitgraph.conversion.sizes.values import VALUES_OF_LAYERS, read_larger_or_
 from splitgraph.conversion.sizes.windows import POOLINGS, read_window
 from splitgraph.dim import Dim, DimLike
 from splitgraph.inference.rules.openvino.attributes import flag, number, numbers, operator_set, text
-from splitgraph.inference.rules.openvino.control_flow import ports_of
+from splitgraph.inference.rules.openvino.control_flow import passed_to_body, ports_of
 from splitgraph.model.value_type import vector
 from splitgraph.splits.openvino_split_1 import DOMAIN
 
@@ -175,8 +176,20 @@ def _sliced(site: Site) -> None:
 
 def _loop(site: Site) -> None:
     """A number of iterations that is a size may be that size."""
-    _sliced(site)
     read_sizes(site, 0)
+    _iterations(site)
+
+
+def _iterations(site: Site) -> None:
+    """What an iteration carries on has the size that went in."""
+    _sliced(site)
+    given, elements, back, outside = passed_to_body(site.ctx)
+    with site.ctx.quietly():
+        body = site.ctx.walk_body("body", given, elements=elements)
+    for position, result in back.items():
+        kind = given[position]
+        if body is not None and kind is not None and position in outside:
+            fit_state(site, outside[position], kind, body.types[result])
 
 
 def _deconvolution(site: Site) -> None:
@@ -211,7 +224,7 @@ RULES: Mapping[str, Rule] = {
     "Slice": _slice,
     "Squeeze": _squeeze,
     "StridedSlice": _strided_slice,
-    "TensorIterator": _sliced,
+    "TensorIterator": _iterations,
     "Tile": _tile,
     "TopK": _top_k,
     "VariadicSplit": _variadic_split,

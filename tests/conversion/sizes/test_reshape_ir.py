@@ -106,6 +106,18 @@ def transposed() -> ov.Model:
     return model_of(ops.concat([ops.reshape(data, ints(1, 1, 4), False), ops.transpose(data, ints(1, 0, 2))], 2))
 
 
+def carried(batch: int) -> ov.Model:
+    """A body that adds up the steps of each item, from a state that is a constant."""
+    inner, before = (ops.parameter([batch, 1, 4], F, name=name) for name in ("inner", "before"))
+    total = ops.add(inner, before)
+    body = ov.Model([ops.result(total)], [inner, before])
+    iterator = ops.tensor_iterator()
+    iterator.set_body(body)
+    iterator.set_sliced_input(inner, x(batch, 3, 4).output(0), 0, 1, 1, -1, 1)
+    iterator.set_merged_input(before, ops.constant(np.ones((batch, 1, 4), F)).output(0), body.results[0].output(0))
+    return model_of(iterator.get_iter_value(body.results[0].output(0), -1))
+
+
 def written() -> ov.Model:
     """The greatest row of the only item is written into its third one."""
     data, rows = x(1, 4, 3), ops.constant(np.array([[0, 2]]))
@@ -159,6 +171,8 @@ LAYERS: dict[str, tuple[Callable[[], ov.Model], str]] = {
         written,
         "Add 1 Const 11 Gather 2 Multiply 1 Range 1 Reshape 1 ShapeOf 1 Squeeze 3",
     ),
+    "a state of one item": (lambda: carried(1), "Broadcast 1 Concat 1 Const 4 Gather 1 ShapeOf 1"),
+    "a state of two items": (lambda: carried(2), "Broadcast 1 Concat 1 Const 6 Gather 2 ShapeOf 1"),
     "lengths of sequences": (
         lambda: model_of(ops.reverse_sequence(x(2, 5, 3), ints(4, 4), np.int64(0), np.int64(1))),
         "Broadcast 1 Const 4 Gather 2 ShapeOf 1",

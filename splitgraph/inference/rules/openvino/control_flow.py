@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from splitgraph.dim import Dim, DimLike, symbols_of
 from splitgraph.inference.context import Body, NodeContext
@@ -82,9 +82,20 @@ def _branch(ctx: NodeContext, name: str) -> Body:
     return Body(types, contents, body.given, body.facts)
 
 
-@layer("TensorIterator", "Loop")
-def iterations(ctx: NodeContext) -> Sequence[ValueType]:
-    """Walk the body until the values that it carries between iterations settle."""
+class Carried(NamedTuple):
+    """What an iterating layer passes to its body in the first iteration. given, elements: by the body's inputs.
+    back: the body's outputs that its inputs are given in the next iteration. outside: the layer's inputs, by those of
+    the body.
+    """
+
+    given: Sequence[ValueType | None]
+    elements: Sequence[Contents | None]
+    back: Mapping[int, int]
+    outside: Mapping[int, int]
+
+
+def passed_to_body(ctx: NodeContext) -> Carried:
+    """Return what a TensorIterator or a Loop passes to its body."""
     graph, ports = _graph(ctx, "body"), ports_of(ctx, "port_map")
     back = {
         edge.internal: edge.external
@@ -92,19 +103,28 @@ def iterations(ctx: NodeContext) -> Sequence[ValueType]:
         if edge.internal is not None and edge.external is not None
     }
     given: list[ValueType | None] = [None] * len(graph.input)
-    known_contents: list[Contents | None] = [None] * len(graph.input)
+    elements: list[Contents | None] = [None] * len(graph.input)
+    outside: dict[int, int] = {}
     for entry in ports:
         if entry.tag == "input" and entry.external is not None and entry.internal is not None:
+            outside[entry.internal] = entry.external
             given[entry.internal] = ctx.complete(_passed(ctx, entry))
             if entry.axis is None and entry.internal not in back:
-                known_contents[entry.internal] = ctx.contents(entry.external)
+                elements[entry.internal] = ctx.contents(entry.external)
+    return Carried(given, elements, back, outside)
+
+
+@layer("TensorIterator", "Loop")
+def iterations(ctx: NodeContext) -> Sequence[ValueType]:
+    """Walk the body until the values that it carries between iterations settle."""
+    given, elements, back, _ = passed_to_body(ctx)
     carried = [position for position in back if given[position] is not None]
 
     def walk(known: Sequence[ValueType], _: Iterable[int]) -> Body | None:
         now = list(given)
         for position, value in zip(carried, known, strict=True):
             now[position] = value
-        return ctx.walk_body("body", now, elements=known_contents)
+        return ctx.walk_body("body", now, elements=elements)
 
     first = [value for position in carried if (value := given[position]) is not None]
     body, results, lost = settle_iterations(
@@ -113,7 +133,7 @@ def iterations(ctx: NodeContext) -> Sequence[ValueType]:
     if body is None:
         return ()
     after = {back[position]: value for position, value in zip(carried, results, strict=True)}
-    return _outputs(ctx, ports, body, after, lost)
+    return _outputs(ctx, ports_of(ctx, "port_map"), body, after, lost)
 
 
 def _passed(ctx: NodeContext, entry: PortEntry) -> ValueType:
