@@ -24,6 +24,17 @@ from splitgraph.verification.engines.engine_process import Attempt, Suspect, wor
 from splitgraph.verification.engines.error_texts import is_late
 from splitgraph.verification.models.model_files import elements_of, scoped_nodes, weights_of
 from splitgraph.verification.regions.cut import cast_types
+from splitgraph.verification.regions.deciding import (
+    are_equal,
+    are_near_jumps,
+    decide_alike,
+    differ_in_sums_alone,
+    have_same_type,
+    infinities_meet,
+    large_for_infinities,
+    moved,
+    with_inner_values,
+)
 from splitgraph.verification.regions.draw import PLAIN, least_difference, may_overflow
 from splitgraph.verification.regions.lost_digits import Loss, lost_digits
 from splitgraph.verification.values import Array, Value, tensors_of
@@ -146,7 +157,11 @@ class Arbiter:
                 # The evaluator may read an attribute otherwise than the engine, whose one kernel runs both sides.
                 is_models = self.has_same_kernels and suspect.kind in PLAIN
                 return Opinion("models" if is_models else "engine", who)
-        return self._rounding(models, folders, replace(suspect, outputs=outputs)) or Opinion("models", who)
+        rounding = self._rounding(models, folders, replace(suspect, outputs=outputs))
+        if rounding is None or rounding.cause == "models":
+            is_rounding = self._is_of_a_jump_or_infinities(models, folders, suspect)
+            return Opinion("rounding") if is_rounding else rounding or Opinion("models", who)
+        return rounding
 
     def _rounding(
         self, models: Sequence[onnx.ModelProto], folders: Sequence[Path | None], suspect: Suspect
@@ -177,9 +192,7 @@ class Arbiter:
         self, models: Sequence[onnx.ModelProto], folders: Sequence[Path | None], suspect: Suspect
     ) -> list[list[Value]] | None:
         """Return what the evaluator gives for both sides in float64; None if it does not run both."""
-        kept = _narrower_types(models[0], suspect)
-        wide = [widened(model, folder, kept) for model, folder in zip(models, folders, strict=True)]
-        inputs = {name: _wide_value(value) for name, value in suspect.inputs.items()}
+        wide, inputs = _widened_as_a_whole(models, folders, suspect)
         return self._run(wide, folders, [inputs])[0].sides()
 
     def _overflows(
@@ -199,6 +212,49 @@ class Arbiter:
             return False
         exact = self._in_float64(models, folders, suspect)
         return exact is not None and _are_off_by(_NEAR, suspect.outputs[0], exact[0])
+
+    def _is_of_a_jump_or_infinities(
+        self, models: Sequence[onnx.ModelProto], folders: Sequence[Path | None], suspect: Suspect
+    ) -> bool:
+        """Return True if a difference is that of a number beside a jump, or of sums of infinities (see `deciding`)."""
+        if self.is_exact or len(suspect.outputs) < 2 or weights_of(models) > _LARGEST_WIDENED:
+            return False
+        if differing_signs(suspect.outputs[0], suspect.outputs[1], self.signed):
+            return False
+        wide, inputs = _widened_as_a_whole(models, folders, suspect)
+        comparison = self._comparison(suspect)
+        in_float64 = _with_rounded_constants(comparison)
+        near = [*moved(suspect.inputs, inputs)] if decide_alike(*models) else []
+        if near:
+            answers = [each.sides() for each in self._run(wide, folders, [inputs, *near])]
+            exact = [sides for sides in answers if sides is not None and are_equal(sides[0], sides[1], in_float64)]
+            if len(exact) == len(answers) and are_near_jumps(suspect.outputs, [each[0] for each in exact], comparison):
+                return True
+        return self._is_of_infinities(models, folders, suspect)
+
+    def _is_of_infinities(
+        self, models: Sequence[onnx.ModelProto], folders: Sequence[Path | None], suspect: Suspect
+    ) -> bool:
+        """Return True if a difference is that of infinities that meet in the sums of one side alone."""
+        if not self.regroups or not differ_in_sums_alone(*models):
+            return False
+        wide, inputs = _widened_as_a_whole(models, folders, suspect)
+        comparison, given = self._comparison(suspect), (suspect.inputs, large_for_infinities(inputs))
+        pairs = list(zip(*suspect.outputs, strict=True))
+        if not all(have_same_type(before, after) for before, after in pairs):
+            return False
+        different = {place: flags for place, pair in enumerate(pairs) if (flags := comparison.wrong(*pair)).any()}
+        for place, differs in different.items():
+            narrow, exact = (
+                self._run([with_inner_values(each, each.graph.output[place].name) for each in sides], folders, [values])
+                for sides, values in zip((models, wide), given, strict=True)
+            )
+            inner, large = narrow[0].sides(), exact[0].sides()
+            if inner is None or large is None or not infinities_meet(differs, inner, large):
+                return False
+            if not are_equal(large[0][:1], large[1][:1], _with_rounded_constants(comparison)):
+                return False
+        return bool(different)
 
     def _may_cancel(self, suspect: Suspect) -> bool:
         """Return True if a difference that is too large for rounding may be that of a side that cancels numbers."""
@@ -370,9 +426,7 @@ def _is_gone(narrow_pair: tuple[Array, Array], exact: Array, exact_after: Array,
     # Constants of float32 stay rounded to it, so the tolerances do not become those of float64.
     with np.errstate(over="ignore", invalid="ignore"):
         narrow = [array.astype(np.float32) for array in (exact, exact_after)]
-    rtol = max(comparison.rtol, _ROUNDED_CONSTANTS)
-    constants = Comparison(rtol, comparison.atol, is_local=True, may_overflow=comparison.may_overflow)
-    left = constants.wrong(narrow[0], narrow[1])
+    left = _with_rounded_constants(comparison).wrong(narrow[0], narrow[1])
     if not left.any():
         return True
     with np.errstate(invalid="ignore"):
@@ -381,7 +435,22 @@ def _is_gone(narrow_pair: tuple[Array, Array], exact: Array, exact_after: Array,
     return bool((rest <= _VANISHED * gap[np.isfinite(gap)].max(initial=0.0)).all())
 
 
+def _with_rounded_constants(comparison: Comparison) -> Comparison:
+    """Return a comparison that allows what constants of float32 are rounded by."""
+    rtol = max(comparison.rtol, _ROUNDED_CONSTANTS)
+    return Comparison(rtol, comparison.atol, is_local=True, may_overflow=comparison.may_overflow)
+
+
 # In float64 -----------------------------------------------------------------------------------------------------------
+
+
+def _widened_as_a_whole(
+    models: Sequence[onnx.ModelProto], folders: Sequence[Path | None], suspect: Suspect
+) -> tuple[list[onnx.ModelProto], dict[str, Value]]:
+    """Return both models and the inputs in float64."""
+    kept = _narrower_types(models[0], suspect)
+    wide = [widened(model, folder, kept) for model, folder in zip(models, folders, strict=True)]
+    return wide, {name: _wide_value(value) for name, value in suspect.inputs.items()}
 
 
 def _narrower_types(model: onnx.ModelProto, suspect: Suspect) -> set[int]:

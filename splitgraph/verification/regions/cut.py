@@ -171,7 +171,10 @@ def regroups_sums(before: onnx.ModelProto, after: onnx.ModelProto) -> bool:
     used = {op_type for own in operators for op_type in own}
     if used & _NAN_OF_INFINITY or any(map(_divides_by_data, models)):
         return False
-    return bool(used - _ELEMENTWISE) or any(sum(op_type in _ADDING for op_type in own) > 1 for own in operators)
+    sums, products = ([sum(op_type in of for op_type in own) for own in operators] for of in (_ADDING, {"Mul"}))
+    # A product of a sum is a sum of products.
+    is_multiplied_out = all(sums) and all(products) and products[0] != products[1]
+    return bool(used - _ELEMENTWISE) or max(sums) > 1 or is_multiplied_out
 
 
 def _divides_by_data(model: onnx.ModelProto) -> bool:
