@@ -482,12 +482,20 @@ class LocalCheck:
 
     def differs_at_drawn(self, number: int) -> bool:
         """Return True if ordinary drawn numbers show that a region differs, and no values of the first model do."""
-        blamed = [suspect.kind for suspect, opinion in self.members[number].opinions if opinion.cause == "models"]
+        blamed = self._blamed(number)
+        return "normal" in blamed and "captured" not in blamed
+
+    def differs_at_values(self, number: int) -> bool:
+        """Return True if values of the first model show that a region differs."""
+        return "captured" in self._blamed(number)
+
+    def _blamed(self, number: int) -> list[str]:
+        """Return the kinds of values that show that a region differs; none if only its constants are others."""
         models = self._kinds[self.members[number].kind].models
         if has_same_operators(*models) and have_other_constants(models, self._pair, self._tolerances[0]):
             # Other weights are a difference, whether this model can show it or not.
-            return False
-        return "normal" in blamed and "captured" not in blamed
+            return []
+        return [suspect.kind for suspect, opinion in self.members[number].opinions if opinion.cause == "models"]
 
     def differs_at_jumps(self, number: int) -> bool:
         """Return True if a region differs where a result jumps, and rounding is not all of it. The evaluator rounds

@@ -209,6 +209,21 @@ class ModelRegions:
         outputs = tuple(dict.fromkeys([*region.outputs, *conditions]))
         return replace(self.region(before, after), outputs=outputs, context=frozenset(kept))
 
+    def with_readers(self, region: FoundRegion) -> FoundRegion | None:
+        """Return the region with the nodes that read its outputs, and the regions that these belong to; None if an
+        output is one of the model, or they are too many.
+        """
+        nodes: set[_Node] = {*((0, index) for index in region.before), *((1, index) for index in region.after)}
+        for number, side in enumerate(self.sides):
+            names = [border[number] for border in region.outputs]
+            if not side.results.isdisjoint(names):
+                return None
+            readers = [(number, reader) for name in names for reader in side.readers.get(name, ())]
+            nodes.update(node for reader in readers for node in self._with_partner(reader))
+        before, after = ({index for number, index in nodes if number == side} for side in (0, 1))
+        kept = before & self.partners.keys()
+        return None if len(kept) > _MOST_CONTEXT else replace(self.region(before, after), context=frozenset(kept))
+
     def through_sizes(self, regions: Sequence[FoundRegion]) -> Iterator[tuple[FoundRegion, list[int]]]:
         """Yield larger regions: those of `regions` that compute values which say only sizes, with the nodes that read
         these, and the positions of the regions in each. Other numbers, such as a -1, may say the same size.

@@ -38,14 +38,14 @@ def loss_note(losses: Sequence[tuple[str, Loss, str]]) -> Diagnostic:
 
 
 def impossible_note(regions: Sequence[Region]) -> Diagnostic:
-    """Return which regions are equal, although they differ on values that no run of the model gave them. regions: with
-    the reasons for which they were called different.
+    """Return which regions are equal, although they differ alone. regions: with the reasons for which they were called
+    different.
     """
     names = "; ".join(f"{region.name}: {region.reason}" for region in regions[:MOST_NAMED])
     more = f"; and {len(regions) - MOST_NAMED} more" if len(regions) > MOST_NAMED else ""
     text = (
-        f"{len(regions)} changed parts differ on inner values, and together with all nodes behind them they are equal, "
-        f"on all kinds of values for the inputs of the model: {names}{more}"
+        f"{len(regions)} changed parts differ on inner values, and together with all nodes behind them, or with those "
+        f"that read them, they are equal on all kinds of values: {names}{more}"
     )
     return diagnostic("SG515", text, severity="info")
 

@@ -10,6 +10,8 @@
    it, at all kinds of values for the inputs of the model, and where its results jump. If it is equal there, it is equal
    in the model: ordinary numbers show its difference, and no numbers of the model do. A difference at special numbers
    alone, such as a threshold, stays: draws for the inputs may not reach it.
+4. Values of one name need not be one: `x - m` and `m - x` may be called alike, and a reader squares both. So a region
+   that differs at values of the first model, where all outputs are equal, is compared with the nodes that read it.
 """
 
 from __future__ import annotations
@@ -23,8 +25,8 @@ from splitgraph.verification.regions.lost_digits import Loss
 from splitgraph.verification.verdict.region_notes import impossible_note
 from splitgraph.verification.verification import Region
 
-# So many regions at most are compared with what is behind them.
-_MOST_BEHIND = 8
+# So many regions at most are compared with what is behind them, or with their readers, and the readers of these.
+_MOST_BEHIND, _MOST_READERS = 8, 3
 _UNDRIVEN = (
     "it differs on drawn values, and not with the nodes behind it, whose inputs could not be drawn so that all kinds "
     "of values and conditions are met"
@@ -58,7 +60,7 @@ class SecondLook:
         found = list(regions)
         if is_equal:
             for number in different[:_MOST_BEHIND]:
-                found[number] = self._with_all_behind(number, found[number])
+                found[number] = self._with_readers(number, self._with_all_behind(number, found[number]))
                 if found[number].verdict == "different":
                     break
         left = next((number for number in different if found[number].verdict == "different"), None)
@@ -116,3 +118,20 @@ class SecondLook:
         if not behind.is_driven(0):
             return replace(region, verdict="not-run", reason=f"{_UNDRIVEN}: {region.reason}")
         return replace(region, verdict="equal", cases=region.cases + result.cases, max_abs_diff=result.max_abs_diff)
+
+    def _with_readers(self, number: int, region: Region) -> Region:
+        """Return what became of a region: another verdict if it is equal with the nodes that read it."""
+        found, larger = self.local.found, self.local.members[number].region
+        for _ in range(_MOST_READERS if self.local.differs_at_values(number) else 0):
+            wider = found.with_readers(larger)
+            if wider is None:
+                break
+            check = self.check(wider, found)
+            (result,) = check.results()
+            if result.verdict == "equal" and not result.unread and check.is_driven(0):
+                self.losses += check.losses()
+                return replace(
+                    region, verdict="equal", cases=region.cases + result.cases, max_abs_diff=result.max_abs_diff
+                )
+            larger = wider
+        return region

@@ -33,6 +33,8 @@ K = {
     "all": I64([4]),
     "start": I64([0]),
     "whole": I64(1),
+    "power": F(2),
+    "most": F(1e4),
     "low": F(3.1),
     "high": F(3.2),
     "scale": F(0.1),
@@ -222,6 +224,50 @@ def _below(limit: float) -> np.ndarray:
     row = solved(2, *[2 - limit] * 3)
     steps = np.random.default_rng(0).integers(-40, 40, (4000, 4))
     return (row + steps * np.spacing(np.abs(row))).astype(F)
+
+
+# A value of one name is another one in each model, and its readers give the same.
+D, E = "a = ReduceMean(m, k) d = Sub(m, a) ", "a = ReduceMean(m, k) d = Sub(a, m) "
+READ = {
+    "a square": (D + "y = Mul(d, d)", E + "y = Mul(d, d)"),
+    "a power": (D + "y = Pow(d, power)", E + "y = Pow(d, power)"),
+    "an even function": (D + "y = Cos(d)", E + "y = Cos(d)"),
+    "the readers of a reader": (D + "e = Mul(d, half) y = Abs(e)", E + "e = Mul(d, half) y = Abs(e)"),
+    "two readers": (D + "q = Abs(d) r = Mul(d, d) y = Add(q, r)", E + "q = Abs(d) r = Mul(d, d) y = Add(q, r)"),
+    "a variance": (
+        D + "q = Mul(d, d) v = ReduceMean(q, k) y = Sqrt(v)",
+        E + "q = Mul(d, d) v = ReduceMean(q, k) y = Sqrt(v)",
+    ),
+    "another function": ("d = Neg(m) y = Abs(d)", "d = Identity(m) y = Abs(d)"),
+    "a reader that changes, too": (D + "q = Mul(d, d) y = Sqrt(q)", E + "q = Mul(d, d) y = Pow(q, half)"),
+}
+READ_OTHERWISE = {
+    "a limit that no value reaches": (
+        D + "g = Less(d, most) y = Cast<to = 1>(g)",
+        E + "g = Less(d, most) y = Cast<to = 1>(g)",
+    ),
+    "a sign": (D + "y = Relu(d)", E + "y = Relu(d)"),
+    "one of two readers": (D + "q = Mul(d, d) y = Add(q, d)", E + "q = Mul(d, d) y = Add(q, d)"),
+    "other weights": ("d = Mul(m, half) y = Sign(d)", "d = Mul(m, near) y = Sign(d)"),
+}
+
+
+@pytest.mark.usefixtures("in_process")
+@pytest.mark.parametrize("name", READ)
+@pytest.mark.sample(3)
+def test_a_value_whose_readers_give_the_same_is_no_difference(name: str) -> None:
+    models = behind(M, *READ[name]).models()
+    for one, other in (models, models[::-1]):
+        found = splitgraph.verify(one, other)
+        assert found.verdict == "equal", found.first_difference
+
+
+@pytest.mark.usefixtures("in_process")
+@pytest.mark.parametrize("name", READ_OTHERWISE)
+def test_a_value_whose_readers_give_something_else_is_one(name: str) -> None:
+    pair = behind(M, *READ_OTHERWISE[name])
+    find_difference(pair)
+    find_difference(pair._replace(before=pair.after, after=pair.before))
 
 
 FLAGS = "float[N, 4] x => bool[N, 4] y"
