@@ -37,7 +37,7 @@ from splitgraph.verification.regions.cut import (
     have_other_constants,
     regroups_sums,
 )
-from splitgraph.verification.regions.draw import PLAIN, is_fully_drawn
+from splitgraph.verification.regions.draw import PLAIN, is_fully_drawn, overflow_in_float16
 from splitgraph.verification.regions.find import FoundRegion, ModelRegions
 from splitgraph.verification.regions.folding import folded, known_within
 from splitgraph.verification.regions.lost_digits import Loss
@@ -469,7 +469,8 @@ class LocalCheck:
         # and they overflow, saturate and meet NaN at other places.
         if opinion.cause == "engine":
             return opinion._replace(who="")
-        return opinion._replace(cause="special") if opinion.cause == "models" and suspect.kind not in PLAIN else opinion
+        is_unusual = suspect.kind not in PLAIN or overflow_in_float16(suspect.inputs)
+        return opinion._replace(cause="special") if opinion.cause == "models" and is_unusual else opinion
 
     def case_of(self, number: int) -> int:
         """Return the case in which a region differs: the first one for drawn values."""

@@ -54,7 +54,7 @@ from splitgraph.verification.regions.mixed import WORDS, draw_mixed, is_flags, w
 from splitgraph.verification.regions.ranges import Range, within_range
 from splitgraph.verification.regions.rows import MOST_ROWS, TABLE_READERS, Models, draw_rows
 from splitgraph.verification.regions.several import draw_peaks, draw_several
-from splitgraph.verification.values import Array, Value
+from splitgraph.verification.values import Array, Value, tensors_of
 
 Kind = Literal["captured", "normal", "steps", "ends", "gaps", "mixed", "rows", "counts", "jumps", "tiny"]
 # Numbers of ordinary size, of which no sum overflows.
@@ -84,6 +84,8 @@ _NORMAL_CASES = 4
 _LARGE = 2**14
 # Numbers of a narrower type are drawn like those of float32.
 _MOST_BITS = 16
+# The square of this number overflows float16.
+_ROOT_OF_LARGEST_HALF = 256
 # Divides in place of 0.
 _DIVISOR = 3
 _NUMERALS = ("0", "-1", "2.5", "-0.5", "1e10", "-3e-3", "inf", "NaN", "1e40")
@@ -161,6 +163,12 @@ def least_difference(kind: str, atol: float) -> float:
     no more than what a model decides by them.
     """
     return max(atol, ATOL_WRITTEN_OUT) if kind == "tiny" else atol
+
+
+def overflow_in_float16(inputs: Mapping[str, Value]) -> bool:
+    """Return True if products of some inputs are no numbers in float16."""
+    arrays = (array for value in inputs.values() for array in tensors_of(value) if array.dtype == np.float16)
+    return any(bool((np.abs(array) >= _ROOT_OF_LARGEST_HALF).any()) for array in arrays)
 
 
 def is_fully_drawn(models: Iterable[onnx.ModelProto]) -> bool:

@@ -267,6 +267,33 @@ def test_numbers_are_drawn_for_what_was_written_out(
     assert verify(*models, rtol=rtol, atol=atol).verdict == verdict
 
 
+PRODUCTS = (
+    "f = Cast<to = 1>(x) m = Mul(f, f) h = Cast<to = 10>(m) e = Cast<to = 1>(h) a = Sqrt(e) b = Cast<to = 10>(a) "
+    "y = Max(b, c)",
+    "a = Abs(x) y = Max(a, c)",
+)
+LIMITS = ("g = Greater(x, two) y = Cast<to = 10>(g)", "g = GreaterOrEqual(x, two) y = Cast<to = 10>(g)")
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # the evaluator computes these numbers as NumPy does
+@pytest.mark.parametrize(
+    ("sides", "atol", "verdict"),
+    [
+        (PRODUCTS, 1e-6, "different"),
+        # A constant as large as this is no ordinary number in float16: products overflow.
+        (PRODUCTS, ATOL_WRITTEN_OUT, "not-run"),
+        (LIMITS, 1e-6, "different"),
+        (LIMITS, ATOL_WRITTEN_OUT, "different"),
+    ],
+)
+def test_where_operators_were_written_out_products_overflow_float16(
+    sides: tuple[str, str], atol: float, verdict: str
+) -> None:
+    constants = {"c": np.float16(3e4), "two": np.float16(2)}
+    models = Pair("float16[N] x => float16[N] y", *sides, constants=constants).models()
+    assert verify(*models, rtol=RTOL_WRITTEN_OUT, atol=atol).verdict == verdict
+
+
 @pytest.mark.parametrize(
     ("node", "opset"),
     [
