@@ -11,6 +11,9 @@ INPUTS = "Give real sizes with --bind, or real inputs with --inputs (Python: inp
 SMALLER = "Give smaller sizes with --bind."
 MORE_MEMORY = "Run it on a machine with more memory."
 SEEDS = "Give every operator that draws random numbers a seed, in both models."
+DISTRIBUTIONS = (
+    "Compare how the outputs of many runs are distributed: of one seed, two operators draw different numbers."
+)
 LONGER = "Give it more time with --timeout, or smaller sizes with --bind."
 LOCALE = "Install the locale that the message names."
 UNKNOWN_OPERATOR = (

@@ -36,7 +36,8 @@ The rules for a verdict:
 - NaN and infinity are equal if both models give one of them, but for a region on numbers of ordinary size, of which
   no sum overflows. Between two engines, only finite numbers count, and inputs that are not finite prove no difference.
 - Both models also run with dimensions of size 1 and 0. A failure there says nothing.
-- Differences do not count if the models draw random numbers without a seed.
+- Differences do not count if the models draw random numbers without a seed, or with operators that give one seed
+  another meaning.
 
 Only OpenVINO runs OpenVINO IR. If the other model is ONNX, another engine runs that one if possible, because OpenVINO
 may read the ONNX model wrongly. The tolerances are then those between two engines.
@@ -269,6 +270,9 @@ class _EngineQueue:
         if is_of_values and self.question.before.draws_random_numbers:
             text = "the model draws random numbers without a seed, so its outputs cannot be compared"
             return self._undecided(text, help_texts.SEEDS)
+        if is_of_values and self.question.before.draws_otherwise(self.question.after):
+            text = "the models draw random numbers with different operators, so their outputs cannot be compared"
+            return self._undecided(text, help_texts.DISTRIBUTIONS)
         verdict = outcome.verdict or "not-run"
         return replace(
             self.not_run,

@@ -15,7 +15,7 @@ from splitgraph.conversion.splits.forms import convert_forms
 from splitgraph.options import Goal
 from splitgraph.verification.engines.engine_process import EngineFailure, EngineRun, Workplace
 
-from .small_models import constant, graph_of, halves, model_of, node, split_model, value
+from .small_models import constant, graph_of, halves, model_of, node, parsed, split_model, value
 
 FLOAT, INT64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
 
@@ -262,6 +262,29 @@ def test_random_numbers_are_not_compared() -> None:
     noise.attribute.append(helper.make_attribute("seed", 3.0))
     seeded = model_of([noise], [value("x")], ["y"])
     assert verify_models(seeded, seeded, engine="reference", samples=1).verdict == "equal"
+
+
+DRAWN = {
+    "another operator of one distribution": ("u = RandomUniformLike<seed = 1.0>(x) y = Less(u, x)", "not-run"),
+    "another seed": ("b = Bernoulli<seed = 2.0>(x) y = Cast<to = 9>(b)", "different"),
+    "another distribution": ("u = RandomNormalLike<seed = 1.0>(x) y = Less(u, x)", "different"),
+    "one more": (
+        "b = Bernoulli<seed = 1.0>(x) u = RandomUniformLike<seed = 1.0>(x) l = Less(u, x) c = Cast<to = 9>(b) "
+        "y = Xor(c, l)",
+        "different",
+    ),
+    "none": ("z = Sub(x, x) y = Less(z, x)", "different"),
+    "the same": ("b = Bernoulli<seed = 1.0>(x) y = Cast<to = 9>(b)", "equal"),
+}
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_of_one_seed_two_operators_draw_different_numbers(name: str) -> None:
+    body, verdict = DRAWN[name]
+    signature = "float[64] x => bool[64] y"
+    before = parsed(signature, "b = Bernoulli<seed = 1.0>(x) y = Cast<to = 9>(b)")
+    inputs = {"x": np.full(64, 0.5, np.float32)}
+    assert verify_models(before, parsed(signature, body), inputs=inputs).verdict == verdict
 
 
 @pytest.mark.usefixtures("in_process")

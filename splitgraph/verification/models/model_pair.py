@@ -34,6 +34,11 @@ from splitgraph.verification.verification import Difference
 # A tensor of an IR: (layer, port).
 OutputPort = tuple[int, int]
 
+# Operators that draw numbers, by what these are: Bernoulli compares uniform numbers with its input.
+_DISTRIBUTIONS: Mapping[str, str] = {
+    **dict.fromkeys(("Bernoulli", "RandomUniform", "RandomUniformLike"), "uniform"),
+    **dict.fromkeys(("RandomNormal", "RandomNormalLike"), "normal"),
+}
 _RANDOM_LAYERS = frozenset({"RandomUniform", "Multinomial"})
 # Operators that copy elements unchanged. Weights may be stored as float16 while nothing computes in float16.
 _COPYING = frozenset(
@@ -109,6 +114,17 @@ class ComparedModel:
         """Return True if an operator draws random numbers without a seed."""
         nodes = scoped_nodes(self.analysis.model)
         return any(_is_random_layer(node) if self.is_ir else _is_random(node) for node, _ in nodes)
+
+    def draws_otherwise(self, other: ComparedModel) -> bool:
+        """Return True if the other model draws as many numbers of each distribution, and with other operators: of one
+        seed, two operators draw different numbers.
+        """
+        operators = [
+            Counter(node.op_type for node, _ in scoped_nodes(model.analysis.model) if node.op_type in _DISTRIBUTIONS)
+            for model in (self, other)
+        ]
+        drawn = [Counter(_DISTRIBUTIONS[op_type] for op_type in counts.elements()) for counts in operators]
+        return operators[0] != operators[1] and drawn[0] == drawn[1]
 
     def with_onnx(self, model: onnx.ModelProto) -> ComparedModel:
         """Return a copy that holds another ONNX model with the same interface."""
