@@ -182,10 +182,15 @@ class RegionResults:
         """Return the name of a constant, and the node that reads it."""
         side, region = self.found.sides[change.side], member.region
         model = kind.models[change.side]
-        own = held_constants(model, has_all_attributes=True)[change.positions[change.side]].name
-        name = constants_read(region, side, change.side).get(own, own)
-        indices = (region.before, region.after)[change.side]
-        reader = next((index for index in indices if name in side.reads[index]), next(iter(indices), None))
+        own = held_constants(model, has_all_attributes=True)[change.positions[change.side]]
+        name = constants_read(region, side, change.side).get(own.name, own.name)
+        kept = region.context if change.side == 0 else {self.found.partners[index] for index in region.context}
+        # A node reads a value, or has an attribute; and what a body holds belongs to one that changed.
+        indices = sorted((region.before, region.after)[change.side], key=lambda index: (index in kept, index))
+        operators = {op_type for op_type, _ in own.readers}
+        holders = [index for index in indices if side.nodes[index].op_type in operators]
+        readers = [index for index in indices if name in side.reads[index]]
+        reader = next(iter([*readers, *holders, *indices]), None)
         return f"`{name}`" if reader is None else f"`{name}` of {side.location(reader)}"
 
     def _has_nothing_to_compare(self, kind: CheckedKind, member: CheckedRegion) -> bool:

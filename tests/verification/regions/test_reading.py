@@ -270,6 +270,16 @@ def test_the_witness_of_each_pair_shows_its_difference(name: str) -> None:
     show_difference(DIFFERENT[name])
 
 
+GRAMS = (
+    'TfIdfVectorizer<max_gram_length = 2, min_gram_length = 1, max_skip_count = {}, mode = "TF", '
+    "ngram_counts = [0, 3], ngram_indexes = [0, 1, 2, 3, 4], pool_int64s = [2, 3, 4, 5, 6, 7, 8]>"
+)
+IN_BODY = (
+    "r = Relu(x) s = Shape(x) l = Constant<value = int64[1] {100000000}> () g = Greater(s, l) c = Squeeze(g) "
+    "y = If (c) <then_branch = a () => (float[N] p) { i = Constant<value = int64 {1}> () "
+    "k = Constant<value = float[6] {0, 1, 2, 3, 4, 5}> () h = Gather(k, i) p = Add(r, h) }, "
+    "else_branch = b () => (float[N] q) { q = Neg(r) }>"
+)
 # Elements that no input reads, or none that can be tried, and how they are named.
 UNREAD = {
     "a row before the first one": (
@@ -297,6 +307,17 @@ UNREAD = {
             {"limit": I64([10**8]), "zero": I64(0), "t": TABLE},
         ),
         "`t` of main/If#3 is only in the second model",
+    ),
+    # Nodes in front of those that changed belong to the region, too.
+    "an attribute": (
+        Pair(
+            "int64[N] x => float[5] y", f"a = Abs(x) y = {GRAMS.format(0)}(a)", f"a = Abs(x) y = {GRAMS.format(1)}(a)"
+        ),
+        "`max_skip_count` of main/TfIdfVectorizer#1 differs",
+    ),
+    "a table in a body": (
+        Pair("float[N] x => float[N] y", IN_BODY, IN_BODY.replace("4, 5}", "4, 6}")),
+        "`k` of main/If#5 differs at [5]",
     ),
 }
 
