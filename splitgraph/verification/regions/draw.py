@@ -65,6 +65,8 @@ PLAIN: Collection[str] = (*ORDINARY, "steps")
 _OVERFLOWING: Collection[str] = ("steps", "ends", "jumps")
 
 _STEPS = (0.0, -0.0, 0.5, -0.5, 1.5, -1.5, 2.5, -2.5, 3.5, 1.0, -1.0, 2.0, -2.0, 3.0, 0.25, 6.0)
+# Beside these, a number is rounded otherwise.
+_ROUNDED: Mapping[float, bool] = {0.5: False, 1.0: False}
 _ENDS_OF_HALVES = (65504.0, -65504.0, 300.0, -300.0, 2049.0, -2049.0, 1e-7, 1000.0)
 _ENDS = (65520.0, -65520.0, 1e6, -1e6, 16777217.0, -16777217.0, 1e9, -1e9, 1e18, -1e18, 256.0, 300.0, 1e-9, -1e-9)
 _TINY: Mapping[str, Sequence[float]] = {
@@ -397,7 +399,7 @@ def _numbers(dtype: np.dtype[Any], kind: Kind, constants: Mapping[float, bool]) 
     is_half = dtype.itemsize * 8 <= _MOST_BITS
     if kind == "steps":
         multiples = (times * number for number, is_scale in constants.items() if is_scale for times in MULTIPLES)
-        return _unique([*_with_neighbours(dtype, constants), *_STEPS, *multiples], dtype)
+        return _unique([*_with_neighbours(dtype, {**constants, **_ROUNDED}), *_STEPS, *multiples], dtype)
     if kind == "ends":
         return np.array(_ENDS_OF_HALVES if is_half else _ENDS).astype(dtype)
     return np.array([np.nan, np.inf, -np.inf, -0.0]).astype(dtype)

@@ -14,6 +14,7 @@ K = {"w": np.random.default_rng(0).standard_normal((4, 4)).astype(F), "n": np.in
 K |= {
     "zero": F(0),
     "near": F(0.5),
+    "little": F(1e-6),
     "one": F(1),
     "far": F(5),
     "less": F(-0.5),
@@ -125,6 +126,7 @@ EQUAL = {
 ROW, STEEP = np.linalg.solve(K["w"].T.astype(np.float64), np.array([[3.0, -3, 0.6, 3], [9, 0, 0, 0]]).T).T.astype(F)[
     :, None
 ]
+BESIDE = np.linalg.solve(K["w"].T.astype(np.float64), np.full(4, 2.0)).astype(F)
 DIFFERENT = {
     "twice a Softmax, less": pair(
         M + "a = Softmax(m) s = Mul(a, two) ", "y = Clip(s, zero, one)", "y = Relu(s)", x=STEEP
@@ -137,6 +139,12 @@ DIFFERENT = {
         "g = Less(s, two) c = Cast<to = 1>(g) y = Neg(c)",
         "g = LessOrEqual(s, two) c = Cast<to = 1>(g) y = Neg(c)",
         x=10 * ROW,
+    ),
+    "beside a whole number": pair(
+        M + "a = Abs(m) s = Mul(a, near) ",
+        "c = Cast<to = 7>(s) y = Cast<to = 1>(c)",
+        "b = Add(s, little) c = Cast<to = 7>(b) y = Cast<to = 1>(c)",
+        x=np.linspace(1 - 4e-6, 1 + 2e-6, 400).astype(F)[:, None] * BESIDE,
     ),
     "a range far from 0": pair(
         M + "a = Sigmoid(m) s = Add(a, far) ", "b = Mul(s, six) y = Cos(b)", "b = Mul(s, six) y = Sin(b)", x=ROW
