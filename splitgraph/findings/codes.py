@@ -562,7 +562,8 @@ _code(
     "A part of the two models runs alone on drawn values, and differs at ordinary numbers. With all nodes that "
     "its inputs are computed from, it is equal, on all kinds of values for the inputs of the model. So the model does "
     "not give such values to this part: its inputs depend on each other, such as x and Relu(x), or the elements of one "
-    "input do, such as those of a Softmax.",
+    "input do, such as those of a Softmax. Or a part computes another value of the same name, such as m - x for x - m, "
+    "and with the nodes that read this value it is equal.",
     "Nothing to do. The message says at which values the part differs: they matter only where other nodes are put in "
     "front of it.",
 )
