@@ -48,7 +48,7 @@ from splitgraph.verification.models.repeated import (
     without_passed_on,
 )
 from splitgraph.verification.models.repeated_ir import repeated_ir
-from splitgraph.verification.regions.arbiter import in_float64
+from splitgraph.verification.regions.widening import in_float64
 from splitgraph.verification.verification import Difference, Verification
 
 # An IR is run with so many groups of items.

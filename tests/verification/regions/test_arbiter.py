@@ -14,7 +14,8 @@ import pytest
 from onnx import TensorProto
 
 from splitgraph.verification.engines.engine_process import Suspect
-from splitgraph.verification.regions.arbiter import Arbiter, in_float64, widened
+from splitgraph.verification.regions.arbiter import Arbiter
+from splitgraph.verification.regions.widening import in_float64, widened
 from splitgraph.verification.values import Value
 
 from ..small_models import parsed
