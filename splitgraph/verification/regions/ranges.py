@@ -167,10 +167,10 @@ def within_range(value: Array, known: Range, *, spreads: bool) -> Array:
         if not isinstance(least, int) or not isinstance(most, int):
             return value
         if not spreads:
-            return np.clip(value, least, most)
+            return np.asarray(np.clip(value, least, most))
         start = np.uint64(least % 2**64)
-        turned: Array = (value.astype(np.uint64) - start) % np.uint64(most - least + 1) + start
-        return turned.astype(value.dtype)
+        turned = (value.astype(np.uint64) - start) % np.uint64(most - least + 1) + start
+        return np.asarray(turned).astype(value.dtype)
     if spreads:
         wide = value.astype(np.float64)
         if math.isfinite(least) and math.isfinite(most) and least < most:
@@ -178,7 +178,8 @@ def within_range(value: Array, known: Range, *, spreads: bool) -> Array:
         else:
             turned = least + np.abs(wide - least) if math.isfinite(least) else most - np.abs(wide - most)
         value = np.where((wide < least) | (wide > most), turned, wide).astype(value.dtype)
-    return np.clip(value, value.dtype.type(least), value.dtype.type(most))
+    # Of a scalar, NumPy gives no array.
+    return np.asarray(np.clip(value, value.dtype.type(least), value.dtype.type(most)))
 
 
 def _is_number(tensor: onnx.TensorProto) -> bool:

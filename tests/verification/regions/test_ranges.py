@@ -146,6 +146,21 @@ DIFFERENT = {
         "b = Add(s, little) c = Cast<to = 7>(b) y = Cast<to = 1>(c)",
         x=np.linspace(1 - 4e-6, 1 + 2e-6, 400).astype(F)[:, None] * BESIDE,
     ),
+    "a scalar": Pair(
+        "float x => float y",
+        "s = Sigmoid(x) c = Min(s, near) y = Neg(c)",
+        "s = Sigmoid(x) y = Neg(s)",
+        {"x": F(3)},
+        K,
+    ),
+    "a scalar position": Pair(
+        "int64 x => float[3] y",
+        "j = Mod(x, e) i = Sub(seven, j) y = Gather(rows, i)",
+        "j = Mod(x, e) i = Sub(seven, j) y = Gather(rows, i)",
+        {"x": np.int64(4)},
+        TABLES,
+        {"rows": np.concatenate([ROWS[:3], PADDED[3:] + F(1)])},
+    ),
     "a range far from 0": pair(
         M + "a = Sigmoid(m) s = Add(a, far) ", "b = Mul(s, six) y = Cos(b)", "b = Mul(s, six) y = Sin(b)", x=ROW
     ),
