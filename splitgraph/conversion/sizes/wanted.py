@@ -55,6 +55,8 @@ class Wanted:
     unnamed: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
     outputs: frozenset[str] = frozenset()
     stand_ins: tuple[str, ...] = ()
+    # What `before` has returned. It depends on `old` alone, which does not change, so that nothing is forgotten.
+    _known: dict[Dim, DimLike] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def not_asked(self) -> frozenset[str]:
@@ -80,7 +82,11 @@ class Wanted:
 
     def before(self, dim: DimLike) -> DimLike:
         """Return a dimension at the old sizes."""
-        return substitute_if_defined(dim, self.old) if isinstance(dim, Dim) else dim
+        if not isinstance(dim, Dim):
+            return dim
+        if dim not in self._known:
+            self._known[dim] = substitute_if_defined(dim, self.old)
+        return self._known[dim]
 
     def after(self, dim: DimLike) -> DimLike:
         """Return a dimension at the new sizes: numbers where numbers are wanted."""

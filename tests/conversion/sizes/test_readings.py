@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from splitgraph.conversion.sizes.digits import Choice, Digit, DisplacedError, read_target
 from splitgraph.conversion.sizes.wanted import Wanted
-from splitgraph.dim import Dim, DimLike, evaluate, parse_dim, parse_expression
+from splitgraph.dim import Dim, DimLike, evaluate, parse_dim, parse_expression, substitute_if_defined
 
 
 def wanted(**old: int) -> Wanted:
@@ -200,3 +200,13 @@ def test_a_batch_of_one_is_merged_otherwise(data: str, target: tuple[int, ...], 
 def test_a_length_of_one_with_a_place(data: str, target: tuple[int, ...], expected: str) -> None:
     first = replace(wanted(N=1, T=1), axes={"N": {"x": 0}, "T": {"x": 1}})
     assert read_target(dims(data), target, first) == dims(expected)
+
+
+@pytest.mark.parametrize("text", ["N", "2*N + T", "T//N", "T//(N - 2)", "S", "max(N, T)"])
+def test_old_sizes_are_computed_once_and_are_those_of_each_request(text: str) -> None:
+    """What is remembered is what is computed anew; a division by 0 stays as it is."""
+    dim, first = parse_expression(text), wanted(N=2, T=7)
+    kept = [first.before(dim) for _ in range(2)]
+    assert kept == [substitute_if_defined(dim, first.old)] * 2
+    other = replace(first, old={"N": 3, "T": 8})
+    assert other.before(dim) == substitute_if_defined(dim, other.old)
