@@ -184,6 +184,7 @@ def _unsqueeze_sizes(g: CaseGraph, axes: Any = (0,), given: str = "init", data: 
 
 _UNSQUEEZE = changes(
     ({"axes": axes} for axes in ((0,), (-1,), (3,), (1, 2), (0, 1), (-1, -2), (2,))),
+    [{"axes": (1, 2, 3)}, {"axes": (0, 1, 2)}, {"axes": (-1, -2, -3)}, {"shape": (6,), "axes": (1, 2, 3)}],
     ways("given", "node"),
     [{"shape": (6,)}, {"shape": (4, 6)}, {"shape": (2, 3, 4, 6)}, {"shape": ()}],
     [{"T": "int64"}, {"T": "bool"}, {"T": "int32"}, {"T": "float16"}],

@@ -90,6 +90,10 @@ _MORE = changes(
     ],
 )
 _NUMBERS = [*FLOATS, {"T": "int64"}, {"T": "int32"}, {"T": "int64", "shape": (), "other": (), "B": "init"}]
+# Rows of numbers, such as those behind a pool, and one number.
+_WITH_NUMBER = [
+    {"shape": (4, 6), "other": (), "B": how, "open": open} for how in ("init", "node") for open in ((), (0,))
+]
 _FEW = [
     {"other": (8,), "B": "init"},
     {"other": (), "B": "init"},
@@ -102,8 +106,10 @@ def _sizes(operator: str) -> Callable[..., None]:
     """Arithmetic of sizes: a size and a number."""
 
     def build(g: CaseGraph, A: str = "shape", B: str = "init", listed: bool = False, use: str = "") -> None:
-        one = [4] if listed else 4
-        (made,) = g.put(operator, [g.given(one, A, "int64"), g.given([2] if listed else 2, B, "int64")])
+        # No rest of a division is 0: a shape with a 0 has no elements to compare.
+        one, other = 4, 3 if operator == "Mod" else 2
+        both = [[one], [other]] if listed else [one, other]
+        (made,) = g.put(operator, [g.given(size, how, "int64") for size, how in zip(both, (A, B), strict=True)])
         if operator in _COMPARISONS:
             g.use_number(made, "bool")
         elif use == "Cast":
@@ -252,6 +258,7 @@ def _clip(g: CaseGraph, shape: Any = (2, 3, 8), low: str = "init", high: str = "
 
 _CLIP = changes(
     [{"low": "absent"}, {"high": "absent"}, {"low": "absent", "high": "absent"}, *RANKS, *OPEN, *FLOATS],
+    {"shape": (2, 3, 4, 6), "open": (0,)},
 )
 _CLIP_11 = changes(ways("low", "node", "computed"), ways("high", "node", "computed"), [{"T": "int64"}])
 
@@ -347,7 +354,7 @@ ELEMENTS = [
     *(Recipe(name, _unary(name), [*RANKS, {"open": (0,)}], since=since) for name, since in _NEWER_UNARY.items()),
     Recipe("LeakyRelu", _unary("LeakyRelu"), [{"alpha": 0.2}], family="alpha"),
     Recipe("Gelu", _unary("Gelu"), [{"approximate": "tanh"}], since=20, family="tanh"),
-    *(Recipe(name, binary(name), [*_BINARY, *_NUMBERS]) for name in ("Add", "Mul", "Sub", "Div")),
+    *(Recipe(name, binary(name), [*_BINARY, *_NUMBERS, *_WITH_NUMBER]) for name in ("Add", "Mul", "Sub", "Div")),
     *(Recipe(name, _sizes(name), _OF_SIZES, family="sizes") for name in ("Add", "Mul", "Sub", "Div")),
     *(Recipe(name, _by_a_size(name), _BY_A_SIZE, family="scale") for name in ("Add", "Mul", "Sub", "Div", "Pow")),
     *(

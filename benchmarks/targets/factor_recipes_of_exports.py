@@ -299,11 +299,27 @@ def _concat_empty(g: CaseGraph, kinds: str = "dd", shape: Any = (2, 3, 4), axis:
 
 
 def _concat_empty_sizes(g: CaseGraph, kinds: str = "ss", how: str = "shape") -> None:
-    hows = {"e": "init", "E": "node"}
-    names = [
-        g.given([3], how, "int64") if kind == "s" else g.given(np.zeros(0, np.int64), hows[kind]) for kind in kinds
-    ]
-    g.use_sizes(g.put("Concat", names, axis=0)[0])
+    g.use_sizes(g.put("Concat", [_given_sizes(g, kind, how) for kind in kinds], axis=0)[0])
+
+
+def _given_sizes(g: CaseGraph, kind: str, how: str) -> str:
+    """A size, a number, no size that is a constant, or what is left of sizes where nothing is."""
+    if kind == "s":
+        return g.given([3], how, "int64")
+    if kind in "in":
+        return g.given([2], {"i": "init", "n": "node"}[kind], "int64")
+    if kind in "eE":
+        return g.given(np.zeros(0, np.int64), {"e": "init", "E": "node"}[kind])
+    shape = g.add("Shape", [g.data((2, 3), open=(0, 1) if how == "shape" else ())])
+    lists = [g.constant(np.array([each])) for each in (0, 0, 0)]
+    return g.add("Slice", [shape, *lists])
+
+
+def _fill(g: CaseGraph, shape: Any = (2,), given: str = "init", T: str = "float32") -> None:
+    """A list of one number, or without a size that number alone."""
+    value = numpy_helper.from_array(np.ones((1,), T), "")
+    g.is_constant = given in ("init", "node", "folded")
+    g.use(g.put("ConstantOfShape", [g.given(np.asarray(shape, np.int64), given)], value=value), T)
 
 
 # States from sizes ----------------------------------------------------------------------------------------------------
@@ -415,6 +431,29 @@ EXPORTS = [
         _concat_empty_sizes,
         [{"kinds": "es"}, {"kinds": "se"}, {"kinds": "Es"}, {"kinds": "es", "how": "sized"}],
         family="hollow",
+    ),
+    # Which sizes stand before an axis: none before the first one.
+    Recipe(
+        "Concat",
+        _concat_empty_sizes,
+        [
+            *({"kinds": kinds, "how": how} for kinds in ("zs", "zns") for how in ("shape", "sized")),
+            *({"kinds": kinds} for kinds in ("zn", "sz", "szn")),
+        ],
+        since=10,
+        family="none",
+    ),
+    Recipe(
+        "ConstantOfShape",
+        _fill,
+        [
+            *({"shape": (), "T": T} for T in ("float32", "bool", "int64")),
+            {"shape": (), "given": "folded"},
+            *({"T": T, "given": given} for given in ("init", "sized") for T in ("int64", "bool")),
+            {"shape": (2, 3)},
+        ],
+        since=9,
+        family="fill",
     ),
     *(
         Recipe(name, _recurrent(name, gates), _STATES, since=9, family="states")

@@ -30,6 +30,30 @@ def _gather_elements(g: CaseGraph, shape: Any = (2, 3, 4), axis: Any = 1, at: st
     g.use(g.put("GatherElements", [held, _indices(g, at, index)], axis=axis), T)
 
 
+def _gather_elements_sizes(g: CaseGraph, at: str = "shape", shape: Any = (2, 3), data: str = "data",
+                           T: str = "float32", open: Any = ()) -> None:  # fmt: skip
+    """Each row in the reverse order, for as many rows as there are at run time."""
+    held = g.data(shape, T, open=open) if data == "data" else g.given(g.numbers(*shape, dtype=T), data)
+    backwards = np.arange(shape[-1])[::-1].reshape(*[1] * (len(shape) - 1), -1)
+    index = g.add("Expand", [g.constant(backwards.copy()), g.given(list(shape), at, "int64")])
+    (made,) = g.put("GatherElements", [held, index], axis=len(shape) - 1)
+    g.use([made] if data == "data" else [g.add("Add", [g.data((1,) * len(shape), T), made])], T)
+
+
+def _gather_grid(g: CaseGraph, at: str = "shape", rank: int = 4, shape: Any = (6,), data: str = "data",
+                 T: str = "float32", axis: Any = 0, open: Any = ()) -> None:  # fmt: skip
+    """Elements at rows and columns, such as those of a mask that was made flat: a position for each pair of two."""
+    held = g.data(shape, T, open=open) if data == "data" else g.given(g.numbers(*shape, dtype=T), data)
+    ones = [1] * (rank - 1)
+    if at in ("shape", "sized"):
+        rows, columns = positions(g, at, (2, *ones)), positions(g, at, (*ones, 3))
+        index = g.add("Add", [columns, g.add("Mul", [rows, g.constant(np.array(3))])])
+    else:
+        index = _indices(g, at, np.arange(6).reshape(2, *ones[1:], 3))
+    (made,) = g.put("Gather", [held, index], axis=axis)
+    g.use([made] if data == "data" else [g.add("Add", [g.data((1,), T), made])], T)
+
+
 def _gather_nd(g: CaseGraph, shape: Any = (4, 3, 5), at: str = "input", index: Any = ((1,), (3,)), data: str = "data",
                batch: Any = None, T: str = "float32", open: Any = ()) -> None:  # fmt: skip
     held = g.data(shape, T, open=open) if data == "data" else g.given(g.numbers(*shape, dtype=T), data)
@@ -74,6 +98,17 @@ _AT = changes(
     ways("at", "init", "node", "folded", "computed"),
     ways("data", "init", "node", "folded"),
     [{"open": (0,)}, {"open": (-1,)}, {"T": "int64"}, {"T": "bool"}, {"T": "float16"}],
+)
+_GRID = changes(
+    ways("at", "sized", "folded", "init", "node", "computed", "input"),
+    [{"rank": 3}, {"rank": 2}, {"rank": 3, "at": "sized"}, {"rank": 2, "at": "sized"}, {"rank": 3, "at": "input"}],
+    [{"shape": (6, 1)}, {"shape": (6, 1), "T": "bool"}, {"shape": (6, 1), "at": "sized"}, {"open": (0,)}],
+    [{"T": "bool"}, {"T": "int64"}, {"T": "bool", "at": "sized"}, {"shape": (6, 1), "T": "bool", "open": (0,)}],
+    [{"shape": (2, 6), "axis": 1}, {"shape": (6, 2, 2)}],
+    # A table of which the positions are read that are known, or follow from sizes.
+    ({"data": "init", "shape": (6, 4), "rank": 2, "at": at} for at in ("folded", "sized", "shape")),
+    ({"shape": (6, 4), "rank": 2, "at": "folded", "axis": axis} for axis in (0, None)),
+    [{"data": "init", "shape": (6, 4), "rank": 2, "at": "folded", "axis": None}, {"data": "folded", "shape": (6, 4)}],
 )
 _INTO = changes(
     ways("at", "node", "folded", "computed"),
@@ -229,6 +264,23 @@ INDICES = [
         ],
         since=11,
     ),
+    Recipe(
+        "GatherElements",
+        _gather_elements_sizes,
+        [
+            *ways("at", "sized", "folded"),
+            *ways("data", "folded", "init"),
+            {"data": "folded", "T": "int64"},
+            {"data": "init", "at": "folded"},
+            {"data": "folded", "at": "sized"},
+            {"T": "int64"},
+            {"shape": (2, 3, 4)},
+            {"open": (0,)},
+        ],
+        since=11,
+        family="sizes",
+    ),
+    Recipe("Gather", _gather_grid, _GRID, since=11, family="grid"),
     Recipe(
         "GatherND",
         _gather_nd,

@@ -151,7 +151,8 @@ def _is_close(array: Any, wanted: Any, tolerance: float) -> bool:
         given = [each.decode() if isinstance(each, bytes) else str(each) for each in array.ravel()]
         return given == [str(each) for each in wanted.ravel()]
     allowed = max(tolerance, 1e-2) if wanted.dtype == np.float16 else tolerance
-    return bool(np.allclose(array.astype(float), wanted.astype(float), allowed, allowed, equal_nan=True))
+    # As near as a runtime has to be where it is run to decide (`agreement.py`): some approximate a Gelu.
+    return bool(np.allclose(array.astype(float), wanted.astype(float), max(allowed, 1e-3), allowed, equal_nan=True))
 
 
 if __name__ == "__main__":

@@ -121,3 +121,63 @@ def test_a_shared_vector_is_a_matrix_in_opencv_4(target: str, expected: str) -> 
         verdict(("[n] p = Identity (w) y = LayerNormalization (x, p)", 17, "float[2, 3, 8] x", weight), target)
         == "reads"
     )
+
+
+MEASURED = ["onnxruntime@1.15.1", "opencv@5.0.0", "tract@0.23.9", "mnn@3.6.1", "openvino@2023.3.0", "tvm@0.27.0"]
+RANGE = "s = Shape (x) i = Constant <value_int = 0> () d = Gather (s, i) r = Range (i, d, one) "
+# What is computed of sizes, beside the type of the data.
+OF_SIZES: Mapping[str, tuple[str, str, str]] = {
+    "positions of rank 4 from an open size": (
+        RANGE + "p = Unsqueeze (r, axes) [n] y = Gather <axis = 0> (x, p)",
+        "float[N, 4] x",
+        "int64 one = {1}, int64[3] axes = {0, 1, 3}",
+    ),
+    "positions of rank 3 from a fixed size": (
+        RANGE + "p = Unsqueeze (r, axes) [n] y = Gather <axis = 0> (x, p)",
+        "float[5, 4] x",
+        "int64 one = {1}, int64[2] axes = {0, 2}",
+    ),
+    "positions that are computed from constants": (
+        "p = Add (i, j) [n] g = Gather (t, p) y = Add (x, g)",
+        "float[2, 3] x",
+        "int64[2, 3] i = {0, 1, 0, 1, 0, 1}, int64 j = {0}, float[2, 3] t = {1, 2, 3, 4, 5, 6}",
+    ),
+    "an element of each row, for an open number of rows": (
+        "s = Shape (x) p = Expand (i, s) [n] y = GatherElements <axis = 1> (x, p)",
+        "float[N, 3] x",
+        "int64[1, 3] i = {0, 2, 1}",
+    ),
+    "an element of each row, for a fixed number of rows": (
+        "s = Shape (x) p = Expand (i, s) [n] y = GatherElements <axis = 1> (x, p)",
+        "float[2, 3] x",
+        "int64[1, 3] i = {0, 2, 1}",
+    ),
+    "the rest of a fixed size": (
+        "s = Shape (x) j = Constant <value_int = 0> () d = Gather (s, j) [n] m = Mod (d, three) a = Unsqueeze (m, o) "
+        "y = Expand (x, a)",
+        "float[4, 1] x",
+        "int64 three = {3}, int64[1] o = {0}",
+    ),
+}
+
+
+@pytest.mark.parametrize("target", MEASURED)
+@pytest.mark.parametrize("model", OF_SIZES)
+def test_what_is_computed_of_sizes_is_read(model: str, target: str) -> None:
+    """No case had indices like these, or a size that was known."""
+    body, data, weights = OF_SIZES[model]
+    assert verdict((body, 17, data, weights), target) == "reads"
+
+
+@pytest.mark.parametrize(("length", "expected"), [(0, "wrong"), (1, "reads")])
+def test_a_number_made_of_no_size_is_garbage_in_mnn(length: int, expected: str) -> None:
+    sizes = "{2}" if length else "{}"
+    body = "[n] c = ConstantOfShape <value = float[1] {1}> (l) y = Add (x, c)"
+    assert verdict((body, 17, "float[4, 2] x", f"int64[{length}] l = {sizes}"), "mnn@3.6.1") == expected
+
+
+@pytest.mark.parametrize("target", ["mnn@3.6.1", "onnxruntime@1.15.1"])
+def test_a_gelu_that_is_approximated_is_as_near_as_a_run_has_to_be(target: str) -> None:
+    body = "a = Div (x, root) e = Erf (a) b = Add (e, one) [n] c = Mul (x, b) y = Mul (c, half)"
+    weights = "float root = {1.4142135}, float one = {1}, float half = {0.5}"
+    assert verdict((body, 17, "float[2, 3, 8] x", weights), target) == "reads"
