@@ -249,6 +249,15 @@ def _flatten(g: CaseGraph, shape: Any = (2, 3, 4, 5), axis: Any = 1, T: str = "f
     g.use(g.put("Flatten", [g.data(shape, T, open=open)], axis=axis), T)
 
 
+# A mask that is made flat has its axis behind the last one.
+_FLATTEN = changes(
+    [{"axis": 0}, {"axis": 2}, {"axis": -1}, {"axis": None}, *RANKS[1:], *OPEN, {"open": (0, 1)}, {"open": (0, 2)}],
+    ({"shape": (4, 6), "axis": 2, "open": open} for open in ((), (0,), (0, 1))),
+    ({"shape": (4, 6), "axis": 2, "open": open, "T": "bool"} for open in ((), (0,), (0, 1))),
+    FLOATS,
+)
+
+
 def _expand(g: CaseGraph, shape: Any = (2, 1, 8), to: Any = (2, 3, 8), given: str = "init", T: str = "float32",
             open: Any = ()) -> None:  # fmt: skip
     g.use(g.put("Expand", [g.data(shape, T, open=open), g.given(list(to), given, "int64")]), T)
@@ -592,7 +601,7 @@ SHAPES = [
         [*ways("data", "sized", "computed", "folded"), {"given": "node"}, {"to": (1,)}],
         family="sizes",
     ),
-    Recipe("Flatten", _flatten, [{"axis": 0}, {"axis": 2}, {"axis": -1}, {"axis": None}, *RANKS[1:], *OPEN, *FLOATS]),
+    Recipe("Flatten", _flatten, _FLATTEN),
     Recipe("Expand", _expand, _EXPAND, since=8),
     Recipe("Expand", _expand_sizes, _EXPAND_SIZES, since=8, family="sizes"),
     Recipe("Tile", _tile, _TILE),

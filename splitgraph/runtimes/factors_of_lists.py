@@ -230,6 +230,12 @@ def _of_reshape(node: NodeProto, data: ValueType, seen: Seen) -> Found:
         yield "rest", "yes" if -1 in numbers else "no"
 
 
+def _of_flatten(node: NodeProto, data: ValueType, seen: Seen) -> Found:
+    if sum(not isinstance(dim, int) for dim in data.shape or ()) > 1:
+        # tract multiplies all dimensions, and no symbol with another one.
+        yield "dims.open", "several"
+
+
 def _of_gather(node: NodeProto, data: ValueType, seen: Seen) -> Found:
     name = node.input[1] if len(node.input) > 1 else ""
     known = seen.type_of(name)
@@ -313,6 +319,7 @@ _READERS: Mapping[str, Callable[[NodeProto, ValueType, Seen], Found]] = {
     "SplitToSequence": _of_numbers(1),
     "SequenceAt": _of_sequence_at,
     "Reshape": _of_reshape,
+    "Flatten": _of_flatten,
     "Gather": _of_gather,
     "GatherND": _of_numbers(1),
     "Resize": _of_resize,

@@ -37,6 +37,12 @@ LSTM = "float[5, 2, 3] x, float[1, 16, 3] w, float[1, 16, 4] r"
         ("y = Softmax <axis = 1> (x)", 17, OPEN, {"before": "open", "along": "fixed", "behind": "fixed"}, {"dims"}),
         ("y = Softmax <axis = 0> (x)", 17, OPEN, {"along": "open", "behind": "fixed", "before": "fixed"}, {"dims"}),
         ("y = Relu (x)", 17, OPEN, {"dims": "open", "dims.first": "open"}, {"along"}),
+        # What makes data flat multiplies its dimensions, whichever come together.
+        ("y = Flatten (x)", 17, "float[N, 3, M] x", {"dims.open": "several"}, set()),
+        ("y = Flatten <axis = 2> (x)", 17, "float[N, M] x", {"dims.open": "several"}, set()),
+        ("y = Flatten (x)", 17, OPEN, {}, {"dims.open"}),
+        ("y = Flatten (x)", 17, "float[] x", {}, {"dims.open"}),
+        ("y = Relu (x)", 17, "float[N, 3, M] x", {}, {"dims.open"}),
         ("y = Relu (x)", 17, "float[2, N, 8] x", {"dims": "open", "dims.first": "fixed"}, {"along"}),
         ("y = GlobalMaxPool (x)", 17, "float[N, 3, 8, 8] x", {"before": "open", "along": "fixed"}, set()),
         # How constants are given.
