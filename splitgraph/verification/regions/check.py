@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +27,7 @@ from splitgraph.verification.models.model_pair import ComparedModel, caller_inpu
 from splitgraph.verification.regions.arbiter import Arbiter, Opinion
 from splitgraph.verification.regions.batches import in_batches
 from splitgraph.verification.regions.checked import VALUES, AskedElements, CheckedKind, CheckedRegion, RegionResults
-from splitgraph.verification.regions.constants import held_constants
 from splitgraph.verification.regions.cut import (
-    cast_types,
     cut_out,
     has_same_kernels,
     has_same_operators,
@@ -40,30 +37,19 @@ from splitgraph.verification.regions.cut import (
 from splitgraph.verification.regions.draw import PLAIN, is_fully_drawn, overflow_in_float16
 from splitgraph.verification.regions.find import FoundRegion, ModelRegions
 from splitgraph.verification.regions.folding import folded, known_within
+from splitgraph.verification.regions.lengths import Lengths
 from splitgraph.verification.regions.lost_digits import Loss
 from splitgraph.verification.regions.ranges import Range, ValueRanges
 from splitgraph.verification.regions.reachable import reachable_changes
 from splitgraph.verification.regions.reading import find_changes, questions
-from splitgraph.verification.regions.size_limits import SizeLimit
-from splitgraph.verification.verification import UNSEARCHED, Region
+from splitgraph.verification.regions.size_limits import SizeLimit, told_unreached
+from splitgraph.verification.verification import Region
 
 _REFERENCE = "reference"
 # The process of an engine ends this much later if it does not end its work by itself.
 _LATE_SECONDS = 5.0
 # So many drawn cases of a kind may end the process of the engine.
 _MOST_ENDING = 8
-# The first lengths that these types do not hold, and one more.
-_TYPE_ENDS: Mapping[int, int] = {
-    onnx.TensorProto.INT8: 129,
-    onnx.TensorProto.UINT8: 257,
-    onnx.TensorProto.BFLOAT16: 258,
-    onnx.TensorProto.FLOAT16: 2050,
-}
-# Lengths of dimensions that are tried to read what differs, after those that the models name; none is longer.
-_LADDER = (32, 64, 128, 256, 512, 1024)
-_LONGEST = 2**22
-# So many constants of so many elements may be limits of lengths.
-_MOST_LIMITS, _FEW_LIMITS = 12, 4
 
 
 class LocalCheck:
@@ -337,11 +323,16 @@ class LocalCheck:
                     for copy, model in enumerate(question.models)
                 ]
                 kind.asked.append(AskedElements(question.change, question.side, files))
-        return self.has_unread(is_needed=False) or bool(self.type_ends())
+        return self.has_unread(is_needed=False) or bool(self.lengths.type_ends())
 
     def has_unread(self, *, is_needed: bool) -> bool:
         """Return True if no run so far read some elements of constants that differ. is_needed: see `ConstantChange`."""
         return any(kind.unread(is_needed=is_needed) for kind in self._kinds)
+
+    @property
+    def lengths(self) -> Lengths:
+        """Return the lengths of dimensions that may make a run read what no run read so far."""
+        return Lengths(self.found, self._kinds, self.members, [compared.folder for compared in self._pair])
 
     def ask_drawn(self, engine: str, deadline: float) -> None:
         """Ask each kind that has something unread on drawn values."""
@@ -349,44 +340,6 @@ class LocalCheck:
         left = deadline - time.monotonic()
         if waiting and left > 0:
             self._add_read(self._place.run(engine, [], left, regions=self.job((), waiting, left, only_asks=True)))
-
-    def near_lengths(self) -> list[int]:
-        """Return lengths of dimensions that constants which no run read name themselves, the likeliest ones first."""
-        changes = [change for kind in self._kinds for change in kind.unread(is_needed=False)]
-        return _possible([*(length for change in changes for length in change.lengths()), *self.type_ends()])
-
-    def limits(self) -> list[float]:
-        """Return the numbers of small constants of the regions."""
-        found = [
-            constant.elements(compared.folder)
-            for kind in self._kinds
-            for model, compared in zip(kind.models, self._pair, strict=True)
-            for constant in held_constants(model, has_all_attributes=True)
-            if constant.size <= _FEW_LIMITS
-        ]
-        numbers = [number for array in found if array.dtype.kind in "iuf" for number in array.ravel().tolist()]
-        return [number for number in dict.fromkeys(numbers) if abs(number) <= _LONGEST][:_MOST_LIMITS]
-
-    def far_lengths(self) -> list[int]:
-        """Return other lengths at which a run may read what it must read, and no run read so far."""
-        kinds = [number for number, kind in enumerate(self._kinds) if kind.unread()]
-        upstream = [
-            length
-            for member in self.members
-            if member.kind in kinds
-            for number in self.found.whole_numbers_behind(member.region)
-            for length in (number + 1, number)
-        ]
-        return _possible([*upstream, *(_LADDER if kinds else ())])
-
-    def type_ends(self) -> set[int]:
-        """Return lengths beyond the ends of narrow types that one of the models casts sizes to: sizes are not drawn."""
-        ends: set[int] = set()
-        for kind in self._kinds:
-            one, other = (cast_types(model) for model in kind.models)
-            if kind.fixed and not kind.crashed:
-                ends |= {_TYPE_ENDS[dtype] for dtype in one ^ other if dtype in _TYPE_ENDS}
-        return ends
 
     def draw(self, engine: str, deadline: float) -> None:
         """Compare each kind on drawn values; those that the engine cannot run, with the reference evaluator. An
@@ -547,25 +500,6 @@ class LocalCheck:
         """Return regions that are equal again: as "not-run" where no input has a size at which they decide otherwise,
         and as open where there was no time for it.
         """
-        made = list(regions)
         outputs = {self._result(member).name: member.region.outputs for member in self.members}
-        for place, region in enumerate(made):
-            if region.verdict != "equal":
-                continue
-            own = outputs.get(region.name, ())
-            unreached, late, unsearched = (
-                next((each for each in limits if each.is_of(region, own)), None)
-                for limits in (self.unreached, self.late, self.unsearched)
-            )
-            if unreached is not None:
-                made[place] = replace(region, verdict="not-run", reason=f"{unreached}, which no run had")
-            elif late is not None:
-                made[place] = replace(region, is_open=True, reason=f"{UNSEARCHED} this: {late}")
-            elif unsearched is not None:
-                reason = f"{UNSEARCHED} sizes from {unsearched.length} on"
-                made[place] = replace(region, is_open=True, reason=reason)
-        return tuple(made)
-
-
-def _possible(lengths: Iterable[int]) -> list[int]:
-    return [length for length in dict.fromkeys(lengths) if 1 < length <= _LONGEST]
+        limits = self.unreached, self.late, self.unsearched
+        return tuple(told_unreached(region, outputs.get(region.name, ()), *limits) for region in regions)

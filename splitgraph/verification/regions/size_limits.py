@@ -13,6 +13,7 @@ import itertools
 import math
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Literal, NamedTuple
 
@@ -25,7 +26,7 @@ from splitgraph.verification.regions.find import Border, ModelRegions
 from splitgraph.verification.regions.sides import ModelSide
 from splitgraph.verification.regions.size_numbers import SizeNumbers
 from splitgraph.verification.regions.size_part import LARGEST, SizePart
-from splitgraph.verification.verification import Region
+from splitgraph.verification.verification import UNSEARCHED, Region
 
 # Each size up to the first number is tried, and then so many for each doubling.
 _EACH_SIZE, _STEPS = 128, 4
@@ -56,6 +57,30 @@ class SizeLimit(NamedTuple):
     def __str__(self) -> str:
         what = f"`{self.name}` is not the same" if self.which == "value" else f"{self.name} decides otherwise"
         return f"{what} at a size of {self.length}"
+
+
+def told_unreached(
+    region: Region,
+    outputs: Sequence[Border],
+    unreached: Sequence[SizeLimit],
+    late: Sequence[SizeLimit],
+    unsearched: Sequence[SizeLimit],
+) -> Region:
+    """Return a region that is equal as "not-run" where no input has a size at which it decides otherwise, and as open
+    where there was no time for it. outputs: of the region.
+    """
+    if region.verdict != "equal":
+        return region
+    never, later, further = (
+        next((each for each in limits if each.is_of(region, outputs)), None) for limits in (unreached, late, unsearched)
+    )
+    if never is not None:
+        return replace(region, verdict="not-run", reason=f"{never}, which no run had")
+    if later is not None:
+        return replace(region, is_open=True, reason=f"{UNSEARCHED} this: {later}")
+    if further is not None:
+        return replace(region, is_open=True, reason=f"{UNSEARCHED} sizes from {further.length} on")
+    return region
 
 
 class SizeSearch(NamedTuple):

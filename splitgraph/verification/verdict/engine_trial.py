@@ -287,7 +287,7 @@ class EngineTrial:
         """Run the first model with other lengths, axes and offsets where inputs say these; return True if any do."""
         limit = self.budget.checking_ends(self.ran.seconds)
         maker, model = self.question.maker, self.question.before.analysis.model
-        drawn = with_other_amounts(maker, model, [each.inputs for each in self._accepted()], local.limits())
+        drawn = with_other_amounts(maker, model, [each.inputs for each in self._accepted()], local.lengths.limits())
         case, has_any = max(self.given)[0], False
         while time.monotonic() < limit and (some := list(islice(drawn, _AT_ONCE))):
             self._run_without_ending(local, [Attempt(case + n, 0, inputs) for n, inputs in enumerate(some, 1)], limit)
@@ -348,13 +348,13 @@ class EngineTrial:
         self._run_local(local, self._accepted(), only_asks=True)
         if local.has_unread(is_needed=True):
             local.ask_drawn(self.engine, (time.monotonic() + limit) / 2)
-        self._run_lengths(local, local.near_lengths(), limit)
-        self._run_lengths(local, local.far_lengths(), limit)
+        self._run_lengths(local, local.lengths.near(), limit)
+        self._run_lengths(local, local.lengths.far(), limit)
         local.settle(self.engine, self.budget.judging_ends(limit))
 
     def _run_lengths(self, local: LocalCheck, lengths: Sequence[int], limit: float) -> None:
         """Compare the regions on inputs of these sizes, as long as there is something to look for."""
-        ends, case = local.type_ends(), max(self.given)[0]
+        ends, case = local.lengths.type_ends(), max(self.given)[0]
         for length in lengths:
             for inputs in self.question.maker.reaching(length):
                 is_wanted = length in ends or local.has_unread(is_needed=False)
