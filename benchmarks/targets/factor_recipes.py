@@ -211,6 +211,7 @@ _SQUEEZE = changes(
     [{"shape": (1, 3, 8), "axes": (0,)}, {"shape": (2, 8, 1), "axes": (-1,)}, {"shape": (2, 8, 1), "axes": (2,)}],
     [{"axes": None}, {"shape": (2, 1, 1, 4), "axes": (1, 2)}, {"shape": (2, 3, 1, 1), "axes": (-1, -2)}],
     [{"shape": (2, 3, 1, 1), "axes": (2, 3)}, {"shape": (2, 1)}, {"shape": (1,), "axes": (0,)}],
+    [{"shape": (2, 1, 3, 2, 4)}, {"shape": (1, 2, 3, 2, 4), "axes": (0,)}],
     ways("given", "node"),
     [{"T": "int64"}, {"T": "bool"}, {"T": "float16"}, {"open": (0,)}, {"open": (2,)}],
 )

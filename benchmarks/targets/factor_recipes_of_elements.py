@@ -353,6 +353,7 @@ ELEMENTS = [
     ),
     *(Recipe(name, _unary(name), [*RANKS, {"open": (0,)}], since=since) for name, since in _NEWER_UNARY.items()),
     Recipe("LeakyRelu", _unary("LeakyRelu"), [{"alpha": 0.2}], family="alpha"),
+    Recipe("HardSigmoid", _unary("HardSigmoid"), [{"alpha": 1 / 6}, {"alpha": 1 / 6, "beta": 0.6}], family="alpha"),
     Recipe("Gelu", _unary("Gelu"), [{"approximate": "tanh"}], since=20, family="tanh"),
     *(Recipe(name, binary(name), [*_BINARY, *_NUMBERS, *_WITH_NUMBER]) for name in ("Add", "Mul", "Sub", "Div")),
     *(Recipe(name, _sizes(name), _OF_SIZES, family="sizes") for name in ("Add", "Mul", "Sub", "Div")),

@@ -294,6 +294,9 @@ INDICES = [
             {"shape": (4, 3, 2, 2)},
             {"shape": (4,)},
             {"index": (((1,),), ((3,),))},
+            # A mask at a grid of positions, as newer exporters write it.
+            {"shape": (4, 3), "index": np.array([[0, 1], [3, 2]]).reshape(2, 1, 1, 1, 2).tolist()},
+            {"shape": (4, 3), "index": np.array([[0, 1], [3, 2]]).reshape(2, 1, 1, 1, 2).tolist(), "at": "folded"},
         ],
         since=11,
     ),

@@ -39,6 +39,7 @@ _CONV = changes(
     ],
     [{"strides": (2, 2)}, {"strides": (2, 1)}, {"strides": None}, {"dilations": (2, 2)}, {"dilations": None}],
     [{"pads": (0, 0, 0, 0)}, {"pads": None}, {"pads": (0, 1, 1, 2)}, {"kernel_shape": False}],
+    [{"kernel": (3, 1), "pads": (1, 0, 1, 0)}, {"kernel": (1, 3), "pads": (0, 1, 0, 1)}],
     [{"pads": None, "auto": "SAME_UPPER"}, {"pads": None, "auto": "SAME_LOWER"}, {"pads": None, "auto": "VALID"}],
     [{"auto": "NOTSET"}, {"pads": None, "auto": "SAME_UPPER", "strides": (2, 2)}, {"dilations": (1, 2)}],
     ways("bias", "absent", "node", "computed", "folded"),

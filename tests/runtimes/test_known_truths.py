@@ -177,6 +177,20 @@ def test_a_number_made_of_no_size_is_garbage_in_mnn(length: int, expected: str) 
     assert verdict((body, 17, "float[4, 2] x", f"int64[{length}] l = {sizes}"), "mnn@3.6.1") == expected
 
 
+@pytest.mark.parametrize("target", ["tvm@0.27.0", "onnxruntime@1.32.0"])
+@pytest.mark.parametrize(
+    ("body", "data", "weights"),
+    [
+        ("y = HardSigmoid <alpha = 0.2> (x)", "float[2, 3, 4, 4] x", ""),
+        ("y = Squeeze (x, a)", "float[2, 1, 3, 2, 4] x", "int64[1] a = {1}"),
+        ("y = Conv <kernel_shape = [1, 3], pads = [0, 1, 0, 1]> (x, w)", "float[1, 1, 4, 4] x",
+         "float[1, 1, 1, 3] w = {1, 2, 3}"),
+    ],
+)  # fmt: skip
+def test_forms_of_layers_that_no_case_of_tvm_had(body: str, data: str, weights: str, target: str) -> None:
+    assert verdict((body, 17, data, weights), target) == "reads"
+
+
 @pytest.mark.parametrize(("target", "expected"), [("tract@0.23.9", "refuses"), ("opencv@5.0.0", "reads")])
 @pytest.mark.parametrize("data", ["float[N, M] x", "float[N, 3, M, 4] x"])
 def test_tract_multiplies_no_open_dimension_with_another_one(data: str, target: str, expected: str) -> None:
