@@ -82,6 +82,7 @@ class RegionRecord:
     broken: str = ""
     is_open: bool = False
     seen: Collection[tuple[int, bool]] = ()
+    moved: Collection[int] = ()
 
 
 @dataclass(slots=True)
@@ -294,6 +295,7 @@ def _add_region(run: EngineRun, folder: Path, event: Mapping[str, Any]) -> None:
             event["broken"],
             event["open"],
             {(position, truth) for position, truth in event["seen"]},
+            set(event["moved"]),
         )
         if event["stage"] == "region":
             run.regions[event["region"]] = record

@@ -47,6 +47,7 @@ _READING_AT = (
 )
 # Operators whose second input is an axis or an offset, which engines check.
 _OFFSET = frozenset({"CumSum", "Trilu"})
+_OF_SEQUENCES = frozenset({"SequenceAt", "SequenceErase"})
 # Of Div, Mod, Divide and FloorMod, too.
 _PARTS = (*_READING_AT, "Div", "Mod")
 _WELL_KNOWN = ("", "ai.onnx", "ai.onnx.ml", "org.openvinotoolkit")
@@ -146,11 +147,13 @@ def index_inputs(model: onnx.ModelProto) -> set[str]:
 
 
 def amount_inputs(model: onnx.ModelProto) -> set[str]:
-    """Return the inputs of a model that say lengths, axes or offsets, which engines check; no positions, and no numbers
-    of iterations, which take time.
+    """Return the inputs of a model that say lengths, axes, offsets, or positions in sequences, which engines check; no
+    other positions, and no numbers of iterations, which take time.
     """
-    said = shape_inputs(model) | inputs_reaching(model, _OFFSET, slice(1, 2))
-    positions = _traced(model, [part for part in _READING_AT if part not in _OFFSET], has_sizes=False)
+    said = shape_inputs(model) | inputs_reaching(model, _OFFSET | _OF_SEQUENCES, slice(1, 2))
+    said |= inputs_reaching(model, frozenset({"SequenceInsert"}), slice(2, 3))
+    unchecked = [part for part in _READING_AT if part not in _OFFSET and part != "Sequence"]
+    positions = _traced(model, unchecked, has_sizes=False)
     return said - positions - inputs_reaching(model, frozenset({"Loop"}), slice(1))
 
 

@@ -4,12 +4,15 @@ boxes that overlap more and less.
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 import onnx
 
 from splitgraph.verification.models.model_files import scoped_nodes
+from splitgraph.verification.regions.cut import cast_types
 from splitgraph.verification.values import Array, Value
 
 OpenAxes = Mapping[str, Collection[int]]
@@ -24,6 +27,23 @@ _LONGEST_PART, _MOST_PARTS = 2**14, 12
 _REPETITIONS = (8, 128)
 # So many boxes overlap, each a part of its side away from the next.
 _BOXES, _SHIFTS = 16, (0.05, 0.15, 0.4)
+
+# The first lengths that these types do not hold, and one more.
+_TYPE_ENDS: Mapping[int, int] = {
+    onnx.TensorProto.INT8: 129,
+    onnx.TensorProto.UINT8: 257,
+    onnx.TensorProto.INT16: 2**15 + 1,
+    onnx.TensorProto.UINT16: 2**16 + 1,
+    onnx.TensorProto.BFLOAT16: 259,
+    onnx.TensorProto.FLOAT16: 2051,
+}
+# Operators whose results may be larger the longer what they read is.
+_GROWING = frozenset(
+    {"ArgMax", "ArgMin", "CumSum", "NonZero", "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceProd"}
+    | {"ReduceSum", "ReduceSumSquare", "TopK"}
+)
+# So many lengths are drawn, none of them longer.
+_MOST_LENGTHS, _LONGEST_DRAWN = 6, 2**17
 
 
 def draw_counts(
@@ -69,10 +89,10 @@ def _is_place(value: Value) -> bool:
 
 
 def draw_longer(
-    models: Sequence[onnx.ModelProto], free: Mapping[str, Array], open_axes: OpenAxes
+    models: Sequence[onnx.ModelProto], free: Mapping[str, Array], open_axes: OpenAxes, constants: Iterable[float]
 ) -> Iterator[dict[str, Value]]:
-    """Yield n-grams, equal elements and boxes that overlap, more than there were. open_axes: of the inputs that may get
-    other sizes, the axes along which they may.
+    """Yield n-grams, equal elements and boxes that overlap, more than there were; and what adds up to more than the
+    constants. open_axes: of the inputs that may get other sizes, the axes along which they may.
     """
 
     def along(axis: int) -> dict[str, Array]:
@@ -81,6 +101,30 @@ def draw_longer(
     yield from _n_grams(models, along(-1))
     yield from _repeated(models, along(0))
     yield from _boxes(models, along(-2), along(-1))
+    if adds_up(models):
+        yield from _lengthened(free, open_axes, _lengths(models, constants))
+
+
+def _lengths(models: Sequence[onnx.ModelProto], constants: Iterable[float]) -> list[int]:
+    """Return lengths beyond the constants of a region, and beyond the narrow types of one of its models."""
+    numbers = (int(number) + 2 for number in constants if 1 < number < _LONGEST_DRAWN)
+    return list(dict.fromkeys((*sorted(beyond_types(models)), *numbers)))[:_MOST_LENGTHS]
+
+
+def _lengthened(free: Mapping[str, Array], open_axes: OpenAxes, lengths: Iterable[int]) -> Iterator[dict[str, Value]]:
+    """Yield longer values: of ones, and of zeros with a one at their end. Inputs get the same length along an axis."""
+    numbers = {name: value for name, value in free.items() if value.dtype.kind in "biuf" and value.ndim}
+    axes = {axis for name in numbers for axis in open_axes.get(name, ())}
+    for axis, length in itertools.product(sorted(axes), lengths):
+        ones, peaks = dict[str, Value](), dict[str, Value]()
+        for name in (name for name in numbers if axis in open_axes.get(name, ())):
+            shape = [length if place == axis else size for place, size in enumerate(numbers[name].shape)]
+            if math.prod(shape) <= _LONGEST_DRAWN:
+                ones[name] = np.ones(shape, numbers[name].dtype)
+                peak = np.zeros(shape, numbers[name].dtype)
+                peak[(slice(None),) * axis + (-1,)] = 1
+                peaks[name] = peak
+        yield from (made for made in (ones, peaks) if made)
 
 
 def _n_grams(models: Iterable[onnx.ModelProto], free: Mapping[str, Array]) -> Iterator[dict[str, Value]]:
@@ -128,3 +172,14 @@ def _boxes(
             for sides in (start + 1, np.ones_like(start), 1 + start % 1):
                 made = np.concatenate([start, sides], axis=1).astype(places[boxes].dtype)
                 yield {boxes: np.broadcast_to(made, (*places[boxes].shape[:-2], *made.shape)).copy(), scores: told}
+
+
+def beyond_types(models: Sequence[onnx.ModelProto]) -> set[int]:
+    """Return lengths beyond the ends of narrow types that one of two models casts to."""
+    one, other = map(cast_types, models)
+    return {_TYPE_ENDS[dtype] for dtype in one ^ other if dtype in _TYPE_ENDS}
+
+
+def adds_up(models: Iterable[onnx.ModelProto]) -> bool:
+    """Return True if a model adds up elements, or says where one of them is: the result grows with a length."""
+    return any(node.op_type in _GROWING for model in models for node, _ in scoped_nodes(model))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Collection, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from splitgraph.verification.inputs.solver import SymbolSizes
 from splitgraph.verification.models.dependence import values_of_elements
 from splitgraph.verification.models.model_files import write_model
 from splitgraph.verification.models.model_pair import ComparedModel, caller_inputs, default_names
+from splitgraph.verification.regions.amounts import adds_up, beyond_types
 from splitgraph.verification.regions.arbiter import Arbiter, Opinion
 from splitgraph.verification.regions.batches import in_batches
 from splitgraph.verification.regions.checked import VALUES, AskedElements, CheckedKind, CheckedRegion, RegionResults
@@ -110,7 +112,9 @@ class LocalCheck:
             ]
             written = [hashlib.sha256(model.SerializeToString(deterministic=True)).digest() for model in models]
             signed = [place for place, border in enumerate(region.outputs) if border.before in found.signs_matter]
-            limits = [self.range_of(border.before) for border in region.inputs]
+            # How large a sum is hangs on lengths, and not only on the range of what is added up.
+            grows = self._is_open and adds_up(models)
+            limits = [None if grows else self.range_of(border.before) for border in region.inputs]
             # Of several nodes, one may undo what another one changes.
             is_one = len(region.before) - len(region.context) == 1
             key = (*written, *fixed, is_one, *signed, *limits)
@@ -255,6 +259,18 @@ class LocalCheck:
             known = found[member.kind]
             found[member.kind] = own if known is None else {at: known[at] & own[at] for at in known.keys() & own.keys()}
         return [axes or {} for axes in found]
+
+    @cached_property
+    def _is_open(self) -> bool:
+        """Return True if an input of the model has a size that is no number."""
+        return any(map(self._axes_without_number, self._inputs))
+
+    def grows(self, number: int) -> bool:
+        """Return True for a region that adds up along lengths, or casts to a type that does not hold all of them: what
+        it shows at some lengths says little of others.
+        """
+        models = self._kinds[self.members[number].kind].models
+        return self._is_open and (adds_up(models) or bool(beyond_types(models)))
 
     def _axes_without_number(self, name: str) -> set[int]:
         found = self._pair[0].analysis.types.get(name, UNKNOWN)
@@ -458,12 +474,16 @@ class LocalCheck:
         return any(s.kind == "jumps" and o.cause != "rounding" for s, o in self.members[number].opinions)
 
     def is_driven(self, number: int) -> bool:
-        """Return True if a region was compared on all kinds of drawn values, and each condition in its context was true
-        and false.
+        """Return True if a region was compared on all kinds of drawn values, each of its inputs that may change did so,
+        and each condition in its context was true and false.
         """
         member = self.members[number]
         kind = self._kinds[member.kind]
         if kind.drawn is None or not kind.drawn.cases or kind.drawn.is_open or not is_fully_drawn(kind.models):
+            return False
+        moved = set(kind.drawn.moved).union(*(record.moved for record in member.records), kind.fixed)
+        if len(moved) < len(member.region.inputs):
+            # A position that is the same in all cases reads one of several values.
             return False
         seen = set(kind.drawn.seen).union(*(record.seen for record in member.records))
         conditions = (

@@ -263,7 +263,7 @@ def _drawn(
         yield Drawn("steps", dict(base) | values)
     for values in draw_sequences(base, numbers, open_axes):
         yield Drawn("counts", dict(base) | values)
-    for values in draw_longer(both, free, open_axes):
+    for values in draw_longer(both, free, open_axes, numbers):
         yield Drawn("rows", dict(base) | values)
     for values in draw_between(free, numbers, rng) if not is_open else ():
         yield Drawn("steps", dict(base) | values)

@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-import onnx
-
+from splitgraph.verification.regions.amounts import beyond_types
 from splitgraph.verification.regions.checked import CheckedKind, CheckedRegion
 from splitgraph.verification.regions.constants import held_constants
-from splitgraph.verification.regions.cut import cast_types
 from splitgraph.verification.regions.find import ModelRegions
 
-# The first lengths that these types do not hold, and one more.
-_TYPE_ENDS: Mapping[int, int] = {
-    onnx.TensorProto.INT8: 129,
-    onnx.TensorProto.UINT8: 257,
-    onnx.TensorProto.BFLOAT16: 258,
-    onnx.TensorProto.FLOAT16: 2050,
-}
 # Lengths of dimensions that are tried to read what differs, after those that the models name; none is longer.
 _LADDER = (32, 64, 128, 256, 512, 1024)
 _LONGEST = 2**22
@@ -53,13 +44,10 @@ class Lengths(NamedTuple):
         return _possible([*upstream, *(_LADDER if kinds else ())])
 
     def type_ends(self) -> set[int]:
-        """Return lengths beyond the ends of narrow types that one of the models casts sizes to: sizes are not drawn."""
-        ends: set[int] = set()
-        for kind in self.kinds:
-            one, other = (cast_types(model) for model in kind.models)
-            if kind.fixed and not kind.crashed:
-                ends |= {_TYPE_ENDS[dtype] for dtype in one ^ other if dtype in _TYPE_ENDS}
-        return ends
+        """Return lengths beyond the ends of narrow types that one of the models casts sizes to, or positions: these are
+        no larger than the sizes.
+        """
+        return set[int]().union(*(beyond_types(kind.models) for kind in self.kinds if not kind.crashed))
 
     def limits(self) -> list[float]:
         """Return the numbers of small constants of the regions."""

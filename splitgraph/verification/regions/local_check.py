@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,6 +31,8 @@ from splitgraph.verification.values import UnsupportedError, Value, is_same, ten
 
 # The values that reach a region are kept for drawing others of their shapes, if they have at most so many bytes.
 _LARGEST_BASE = 2**25
+# So many elements of an input tell whether it is another one.
+_MOST_TOLD = 256
 # A longer list of whole numbers is no list of sizes or axes.
 _LONGEST_LIST = 16
 # The values on which a region differs may take so many bytes.
@@ -163,7 +165,8 @@ class RegionRun:
     dropped: where it also differs, for which there was no room; kept_bytes: what the suspects take. unchecked: why it
     could not be compared, "" if it was. broken: the error of splitgraph that ended the drawing, "" without one.
     is_open: not all values were drawn, because the time was over, or the engine ended on too many of them. seen: the
-    positions of outputs that hold conditions, with what these were.
+    positions of outputs that hold conditions, with what these were. moved: those of inputs that had different values.
+    first: what the inputs were first.
     """
 
     cases: int = 0
@@ -175,6 +178,15 @@ class RegionRun:
     broken: str = ""
     is_open: bool = False
     seen: set[tuple[int, bool]] = field(default_factory=set)
+    moved: set[int] = field(default_factory=set)
+    first: dict[int, str] = field(default_factory=dict)
+
+    def add_inputs(self, inputs: Iterable[Value]) -> None:
+        """Note which inputs are not what they were first."""
+        for place, value in enumerate(inputs):
+            told = repr([(array.shape, array.ravel()[:_MOST_TOLD].tolist()) for array in tensors_of(value)])
+            if self.first.setdefault(place, told) != told:
+                self.moved.add(place)
 
     def as_event(self) -> dict[str, Any]:
         """Return the form in which the other process reads it. A suspect is {"kind": of values, "case": number,
@@ -189,6 +201,7 @@ class RegionRun:
             "broken": self.broken,
             "open": self.is_open,
             "seen": sorted(self.seen),
+            "moved": sorted(self.moved),
         }
 
 
@@ -402,6 +415,7 @@ def _compare(
         reason = f"fails where the first model runs: {reason_of(error)}"
     else:
         run.cases += not _shows_nothing(region, inputs, before)
+        run.add_inputs(inputs[input_name(place)] for place in range(len(inputs)))
         for position, value in enumerate(before):
             if isinstance(value, np.ndarray) and value.dtype.kind == "b":
                 run.seen |= {(position, bool(truth)) for truth in np.unique(value)}

@@ -115,7 +115,7 @@ class SecondLook:
             return region
         if behind.differs_at_jumps(0):
             return replace(region, verdict="not-run", reason=f"{_JUMPING}: {region.reason}")
-        if not behind.is_driven(0):
+        if not behind.is_driven(0) or self.local.grows(number):
             return replace(region, verdict="not-run", reason=f"{_UNDRIVEN}: {region.reason}")
         return replace(region, verdict="equal", cases=region.cases + result.cases, max_abs_diff=result.max_abs_diff)
 
