@@ -89,10 +89,10 @@ def _is_place(value: Value) -> bool:
 
 
 def draw_longer(
-    models: Sequence[onnx.ModelProto], free: Mapping[str, Array], open_axes: OpenAxes, constants: Iterable[float]
+    models: Sequence[onnx.ModelProto], free: Mapping[str, Array], open_axes: OpenAxes, lengths: Iterable[int]
 ) -> Iterator[dict[str, Value]]:
-    """Yield n-grams, equal elements and boxes that overlap, more than there were; and what adds up to more than the
-    constants. open_axes: of the inputs that may get other sizes, the axes along which they may.
+    """Yield n-grams, equal elements and boxes that overlap, more than there were; and what adds up, or is
+    searched, at other lengths. open_axes: of the inputs that may get other sizes, the axes along which they may.
     """
 
     def along(axis: int) -> dict[str, Array]:
@@ -101,11 +101,11 @@ def draw_longer(
     yield from _n_grams(models, along(-1))
     yield from _repeated(models, along(0))
     yield from _boxes(models, along(-2), along(-1))
-    if adds_up(models):
-        yield from _lengthened(free, open_axes, _lengths(models, constants))
+    if any(adds_up(node) for model in models for node, _ in scoped_nodes(model)):
+        yield from _lengthened(free, open_axes, lengths)
 
 
-def _lengths(models: Sequence[onnx.ModelProto], constants: Iterable[float]) -> list[int]:
+def lengths_beyond(models: Sequence[onnx.ModelProto], constants: Iterable[float]) -> list[int]:
     """Return lengths beyond the constants of a region, and beyond the narrow types of one of its models."""
     numbers = (int(number) + 2 for number in constants if 1 < number < _LONGEST_DRAWN)
     return list(dict.fromkeys((*sorted(beyond_types(models)), *numbers)))[:_MOST_LENGTHS]
@@ -180,6 +180,6 @@ def beyond_types(models: Sequence[onnx.ModelProto]) -> set[int]:
     return {_TYPE_ENDS[dtype] for dtype in one ^ other if dtype in _TYPE_ENDS}
 
 
-def adds_up(models: Iterable[onnx.ModelProto]) -> bool:
-    """Return True if a model adds up elements, or says where one of them is: the result grows with a length."""
-    return any(node.op_type in _GROWING for model in models for node, _ in scoped_nodes(model))
+def adds_up(node: onnx.NodeProto) -> bool:
+    """Return True if a node adds up elements, or says where one of them is: the result grows with a length."""
+    return node.op_type in _GROWING

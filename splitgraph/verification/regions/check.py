@@ -10,12 +10,12 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Collection, Mapping, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import onnx
 
+from splitgraph.dim import DimLike
 from splitgraph.model.value_type import UNKNOWN
 from splitgraph.model.values import type_proto
 from splitgraph.options import ATOL_WRITTEN_OUT
@@ -44,6 +44,7 @@ from splitgraph.verification.regions.lost_digits import Loss
 from splitgraph.verification.regions.ranges import Range, ValueRanges
 from splitgraph.verification.regions.reachable import reachable_changes
 from splitgraph.verification.regions.reading import find_changes, questions
+from splitgraph.verification.regions.sides import ModelSide
 from splitgraph.verification.regions.size_limits import SizeLimit, told_unreached
 from splitgraph.verification.verification import Region
 
@@ -113,7 +114,7 @@ class LocalCheck:
             written = [hashlib.sha256(model.SerializeToString(deterministic=True)).digest() for model in models]
             signed = [place for place, border in enumerate(region.outputs) if border.before in found.signs_matter]
             # How large a sum is hangs on lengths, and not only on the range of what is added up.
-            grows = self._is_open and adds_up(models)
+            grows = self._adds_along_open_axes(region)
             limits = [None if grows else self.range_of(border.before) for border in region.inputs]
             # Of several nodes, one may undo what another one changes.
             is_one = len(region.before) - len(region.context) == 1
@@ -260,17 +261,27 @@ class LocalCheck:
             found[member.kind] = own if known is None else {at: known[at] & own[at] for at in known.keys() & own.keys()}
         return [axes or {} for axes in found]
 
-    @cached_property
-    def _is_open(self) -> bool:
-        """Return True if an input of the model has a size that is no number."""
-        return any(map(self._axes_without_number, self._inputs))
+    def _adds_along_open_axes(self, region: FoundRegion) -> bool:
+        """Return True for a region in which something is added up, or searched, along an axis without a number."""
+        for side, indices in zip(self.found.sides, (region.before, region.after), strict=True):
+            for node in (side.nodes[index] for index in indices if adds_up(side.nodes[index])):
+                open_sizes = [size for size in self._sizes(side, node.input[0]) if not isinstance(size, int)]
+                left = self._sizes(side, node.output[0]) if node.op_type != "CumSum" else ()
+                if any(size not in left for size in open_sizes):
+                    return True
+        return False
+
+    def _sizes(self, side: ModelSide, name: str) -> Sequence[DimLike | None]:
+        return side.types.get(name, UNKNOWN).shape or ()
 
     def grows(self, number: int) -> bool:
-        """Return True for a region that adds up along lengths, or casts to a type that does not hold all of them: what
-        it shows at some lengths says little of others.
+        """Return True for a region that adds up along an open axis, or casts to a type that does not hold all lengths:
+        what it shows at some lengths says little of others.
         """
-        models = self._kinds[self.members[number].kind].models
-        return self._is_open and (adds_up(models) or bool(beyond_types(models)))
+        member = self.members[number]
+        is_open = any(map(self._axes_without_number, self._inputs))
+        is_narrow = is_open and bool(beyond_types(self._kinds[member.kind].models))
+        return is_narrow or self._adds_along_open_axes(member.region)
 
     def _axes_without_number(self, name: str) -> set[int]:
         found = self._pair[0].analysis.types.get(name, UNKNOWN)

@@ -43,7 +43,7 @@ from splitgraph.verification.models.dependence import (
     shape_inputs,
 )
 from splitgraph.verification.models.model_files import elements_of, is_default_domain, scoped_nodes
-from splitgraph.verification.regions.amounts import OpenAxes, draw_counts, draw_longer, draw_sequences
+from splitgraph.verification.regions.amounts import OpenAxes, draw_counts, draw_longer, draw_sequences, lengths_beyond
 from splitgraph.verification.regions.between import draw_between
 from splitgraph.verification.regions.constants import dense_tensor
 from splitgraph.verification.regions.folding import computed_tables
@@ -263,7 +263,9 @@ def _drawn(
         yield Drawn("steps", dict(base) | values)
     for values in draw_sequences(base, numbers, open_axes):
         yield Drawn("counts", dict(base) | values)
-    for values in draw_longer(both, free, open_axes, numbers):
+    # What is kept may be a size.
+    lengths = () if kept else lengths_beyond(both, numbers)
+    for values in draw_longer(both, free, open_axes, lengths):
         yield Drawn("rows", dict(base) | values)
     for values in draw_between(free, numbers, rng) if not is_open else ():
         yield Drawn("steps", dict(base) | values)

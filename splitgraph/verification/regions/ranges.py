@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import onnx
 
+from splitgraph.model.tensor_data import is_external
 from splitgraph.model.value_type import DTYPE_NAMES, UNKNOWN
 from splitgraph.verification.models.model_files import elements_of, is_default_domain
 from splitgraph.verification.regions.sides import ModelSide
@@ -138,7 +139,8 @@ class ValueRanges:
         """Return the range of a value, or of the elements of a constant; that of its type if nothing else is known."""
         if name not in self._found and name in self._side.constants:
             tensor = self._side.constants.tensor(name)
-            if tensor is not None and math.prod(tensor.dims) <= _LARGEST and _is_number(tensor):
+            is_read = tensor is not None and not is_external(tensor) and math.prod(tensor.dims) <= _LARGEST
+            if tensor is not None and is_read and _is_number(tensor):
                 array = elements_of(tensor, self._side.folder)
                 if array.size and np.isfinite(array).all():
                     self._found[name] = array.min().item(), array.max().item()
