@@ -68,11 +68,12 @@ _STEPS = (0.0, -0.0, 0.5, -0.5, 1.5, -1.5, 2.5, -2.5, 3.5, 1.0, -1.0, 2.0, -2.0,
 # Beside these, a number is rounded otherwise.
 _ROUNDED: Mapping[float, bool] = {0.5: False, 1.0: False}
 _ENDS_OF_HALVES = (65504.0, -65504.0, 300.0, -300.0, 2049.0, -2049.0, 1e-7, 1000.0)
-_ENDS = (65520.0, -65520.0, 1e6, -1e6, 16777217.0, -16777217.0, 1e9, -1e9, 1e18, -1e18, 256.0, 300.0, 1e-9, -1e-9)
+_ENDS = (65520.0, -65520.0, 1e6, -1e6, 16777217.0, -16777217.0, 1e9, -1e9, 1e18, -1e18, 256.0, 300.0)
 _TINY: Mapping[str, Sequence[float]] = {
-    **dict.fromkeys(("float32", "bfloat16"), (1e-12, 1e-18)),
-    "float64": (1e-12, 1e-25, 1e-60, 1e-150),
+    **dict.fromkeys(("float32", "bfloat16"), (1e-9, 1e-12, 1e-18)),
+    "float64": (1e-9, 1e-12, 1e-25, 1e-60, 1e-150),
 }
+_LARGEST_TINY = 1e-6
 _WHOLE_ENDS = (-(2**31), 2**31 - 1, 2**31, 2**32 + 1, 2**53 + 1, 1000, 65536, -1000, 100, 128)
 # Of the ends of a type, so many numbers are spread over the whole range of 8 bits.
 _SPREAD = 15
@@ -134,7 +135,15 @@ def draw(
             kept = {name: _within(base[name], values[name]) for name in boxes & values.keys()}
             kept |= {name: _limited(values[name], ranges[name], kind) for name in ranges.keys() & values.keys()}
             kept |= {name: _dividing(values[name], kind) for name in divisors & values.keys()}
-            yield Drawn(kind, dict(every) | values | kept)
+            told: Kind = "tiny" if kind == "steps" and _are_tiny((values | kept).values()) else kind
+            yield Drawn(told, dict(every) | values | kept)
+
+
+def _are_tiny(values: Iterable[Value]) -> bool:
+    """Return True if all fractions among some values are tiny, and not all are 0: a limit may lie beside 0."""
+    arrays = [each for each in values if isinstance(each, np.ndarray) and _is_fraction(each.dtype)]
+    largest = max((float(np.abs(each.astype(np.float64)).max(initial=0.0)) for each in arrays), default=0.0)
+    return 0 < largest <= _LARGEST_TINY
 
 
 def _limited(value: Value, known: Range, kind: Kind) -> Value:
@@ -367,8 +376,11 @@ def _settled(values: Mapping[str, Value], numbered: Collection[str], finite: Col
 
 
 def _where(value: Array, is_kept: Array) -> Array:
-    is_float = value.dtype.kind == "f" or value.dtype.name == "bfloat16"
-    return np.where(is_kept, value, np.zeros((), value.dtype)) if is_float else value
+    return np.where(is_kept, value, np.zeros((), value.dtype)) if _is_fraction(value.dtype) else value
+
+
+def _is_fraction(dtype: np.dtype[Any]) -> bool:
+    return dtype.kind == "f" or dtype.name == "bfloat16"
 
 
 def _is_count(value: Value) -> TypeGuard[Array]:
@@ -396,7 +408,7 @@ def _numbers(dtype: np.dtype[Any], kind: Kind, constants: Mapping[float, bool]) 
     """Return the numbers of a kind in a type; none if the type has no such numbers."""
     if dtype.kind in "iu":
         return _whole_numbers(dtype, kind, constants)
-    if dtype.kind != "f" and dtype.name != "bfloat16":
+    if not _is_fraction(dtype):
         return np.empty(0, dtype)
     is_half = dtype.itemsize * 8 <= _MOST_BITS
     if kind == "steps":
