@@ -81,6 +81,16 @@ def inline_functions(model: ModelProto, *, ours_too: bool = False) -> ModelProto
     return inlined
 
 
+def without_functions(model: ModelProto) -> ModelProto:
+    """Return a model with the nodes of all functions where they are called, to be looked at; the model itself where
+    there are none, and where the inliner refuses it.
+    """
+    try:
+        return inline_functions(model, ours_too=True) if model.functions else model
+    except ValueError:
+        return model
+
+
 class Called(NamedTuple):
     """How the user knows the nodes of functions that were inlined: locations and names of values by those of now."""
 

@@ -4,14 +4,13 @@ of the inputs, and around constants at which parts that differ may cut them off.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 import numpy as np
 import onnx
 
-from splitgraph.conversion.inlining import inline_functions
+from splitgraph.conversion.inlining import without_functions
 from splitgraph.splits.variadic_split_1 import is_variadic_function
 from splitgraph.verification.inputs.input_maker import InputMaker
 from splitgraph.verification.models.dependence import amount_inputs
@@ -36,10 +35,7 @@ def with_other_amounts(
     """
     if any(map(is_variadic_function, model.functions)):
         return
-    with contextlib.suppress(ValueError):
-        # What the inliner refuses is looked at as it is.
-        model = inline_functions(model, ours_too=True) if model.functions else model
-    amounts = amount_inputs(model)
+    amounts = amount_inputs(without_functions(model))
     names = [maker.shared_name(name) for name in maker.varying() if name in amounts]
     longer = (inputs for limit in limits[:_MOST_LONGER] for inputs in maker.reaching(int(abs(limit)) + _LONGER))
     for base in chain(accepted[:_MOST_BASES], longer) if names else ():

@@ -1,5 +1,5 @@
-"""Draw other amounts for the inputs of a region: of iterations, elements of sequences, n-grams, equal elements, and
-boxes that overlap more and less.
+"""Draw other amounts for the inputs of a region: of iterations, elements of sequences, n-grams, equal elements, boxes
+that overlap more and less, and elements along an axis.
 """
 
 from __future__ import annotations
@@ -7,6 +7,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import onnx
@@ -15,10 +16,13 @@ from splitgraph.verification.models.model_files import scoped_nodes
 from splitgraph.verification.regions.cut import cast_types
 from splitgraph.verification.values import Array, Value
 
+# Of inputs that may get other sizes, the axes along which they may.
 OpenAxes = Mapping[str, Collection[int]]
+# Axes of inputs that have one size, which is a name of the model's inputs.
+NamedAxes = Sequence[OpenAxes]
 _COUNTS = (0, 1, 2, 8, 20)
 # Larger constants are no limits of iterations, and of the others so many are tried.
-_MOST_COUNT, _MOST_LIMITS = 1000, 4
+_MOST_COUNT, _MOST_LIMITS = 4096, 4
 # Sequences have each number of elements up to the first, and those around constants up to the second.
 _FEW_ELEMENTS, _MOST_ELEMENTS = 32, 4096
 # N-grams are counted in texts of so many items, so many of them.
@@ -29,35 +33,39 @@ _REPETITIONS = (8, 128)
 _BOXES, _SHIFTS = 16, (0.05, 0.15, 0.4)
 
 # The first lengths that these types do not hold, and one more.
-_TYPE_ENDS: Mapping[int, int] = {
-    onnx.TensorProto.INT8: 129,
-    onnx.TensorProto.UINT8: 257,
-    onnx.TensorProto.INT16: 2**15 + 1,
-    onnx.TensorProto.UINT16: 2**16 + 1,
-    onnx.TensorProto.BFLOAT16: 259,
-    onnx.TensorProto.FLOAT16: 2051,
+_TYPE_ENDS: Mapping[int, Sequence[int]] = {
+    onnx.TensorProto.INT8: (129,),
+    onnx.TensorProto.UINT8: (257,),
+    onnx.TensorProto.INT16: (2**15 + 1,),
+    onnx.TensorProto.UINT16: (2**16 + 1,),
+    onnx.TensorProto.BFLOAT16: (257, 258),
+    onnx.TensorProto.FLOAT16: (2049, 2050),
 }
 # Operators whose results may be larger the longer what they read is.
 _GROWING = frozenset(
-    {"ArgMax", "ArgMin", "CumSum", "NonZero", "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceProd"}
-    | {"ReduceSum", "ReduceSumSquare", "TopK"}
+    {"ArgMax", "ArgMin", "CumSum", "Einsum", "Gemm", "MatMul", "NonZero", "ReduceL1", "ReduceL2", "ReduceLogSum"}
+    | {"ReduceLogSumExp", "ReduceProd", "ReduceSum", "ReduceSumSquare", "TopK"}
 )
-# So many lengths are drawn, none of them longer.
-_MOST_LENGTHS, _LONGEST_DRAWN = 6, 2**17
+# So many lengths are drawn, of so many elements, filled with so many constants and words.
+_MOST_LENGTHS, _LONGEST_DRAWN, _MOST_FILLS = 8, 2**17, 3
 
 
 def draw_counts(
-    model: onnx.ModelProto, base: Mapping[str, Value], constants: Iterable[float]
+    models: Sequence[onnx.ModelProto], base: Mapping[str, Value], constants: Iterable[float]
 ) -> Iterator[dict[str, Value]]:
-    """Yield numbers of iterations for loops, those beyond the constants of a region among them."""
+    """Yield numbers of iterations for loops, those beyond the constants of a region and beyond narrow types among them.
+    models: before and after.
+    """
     limits = sorted(
         {int(number) for number in constants if number.is_integer() and _COUNTS[-1] <= number < _MOST_COUNT}
     )
-    for node in model.graph.node:
-        count = base.get(node.input[0]) if node.op_type == "Loop" and node.input else None
+    beyond = [limit + 2 for limit in limits[:_MOST_LIMITS]]
+    beyond += sorted(end for end in beyond_types(models) if end < _MOST_COUNT)
+    loops = (node for model in models for node in model.graph.node if node.op_type == "Loop" and node.input)
+    for name in dict.fromkeys(node.input[0] for node in loops):
+        count = base.get(name)
         if isinstance(count, np.ndarray):
-            beyond = (limit + 2 for limit in limits[:_MOST_LIMITS])
-            yield from ({node.input[0]: np.full_like(count, number)} for number in (*_COUNTS, *beyond))
+            yield from ({name: np.full_like(count, number)} for number in dict.fromkeys((*_COUNTS, *beyond)))
 
 
 def draw_sequences(
@@ -89,11 +97,9 @@ def _is_place(value: Value) -> bool:
 
 
 def draw_longer(
-    models: Sequence[onnx.ModelProto], free: Mapping[str, Array], open_axes: OpenAxes, lengths: Iterable[int]
+    models: Sequence[onnx.ModelProto], free: Mapping[str, Array], open_axes: OpenAxes
 ) -> Iterator[dict[str, Value]]:
-    """Yield n-grams, equal elements and boxes that overlap, more than there were; and what adds up, or is
-    searched, at other lengths. open_axes: of the inputs that may get other sizes, the axes along which they may.
-    """
+    """Yield n-grams, equal elements and boxes that overlap, more than there were."""
 
     def along(axis: int) -> dict[str, Array]:
         return {name: value for name, value in free.items() if (axis % (value.ndim or 1)) in open_axes.get(name, ())}
@@ -101,8 +107,29 @@ def draw_longer(
     yield from _n_grams(models, along(-1))
     yield from _repeated(models, along(0))
     yield from _boxes(models, along(-2), along(-1))
-    if any(adds_up(node) for model in models for node, _ in scoped_nodes(model)):
-        yield from _lengthened(free, open_axes, lengths)
+
+
+def draw_lengths(
+    models: Sequence[onnx.ModelProto],
+    free: Mapping[str, Array],
+    axes: tuple[OpenAxes, NamedAxes],
+    constants: Collection[float],
+    words: Sequence[str],
+) -> Iterator[dict[str, Value]]:
+    """Yield other lengths of what adds up, or is searched. axes: open and named ones; along an open axis, inputs get
+    the same length. constants, words: of the region.
+    """
+    if not any(adds_up(node) for model in models for node, _ in scoped_nodes(model)):
+        return
+    open_axes, named = axes
+    places = sorted({axis for own in open_axes.values() for axis in own})
+    alike = ({name: (axis,) for name, own in open_axes.items() if axis in own} for axis in places)
+    groups = list[OpenAxes]()
+    for group in (*named, *alike):
+        known = {name: tuple(sorted(own)) for name, own in group.items()}
+        groups += [known] if known not in groups else []
+    for group, length in itertools.product(groups, lengths_beyond(models, constants)):
+        yield from _lengthened(free, group, length, constants, words)
 
 
 def lengths_beyond(models: Sequence[onnx.ModelProto], constants: Iterable[float]) -> list[int]:
@@ -111,20 +138,44 @@ def lengths_beyond(models: Sequence[onnx.ModelProto], constants: Iterable[float]
     return list(dict.fromkeys((*sorted(beyond_types(models)), *numbers)))[:_MOST_LENGTHS]
 
 
-def _lengthened(free: Mapping[str, Array], open_axes: OpenAxes, lengths: Iterable[int]) -> Iterator[dict[str, Value]]:
-    """Yield longer values: of ones, and of zeros with a one at their end. Inputs get the same length along an axis."""
-    numbers = {name: value for name, value in free.items() if value.dtype.kind in "biuf" and value.ndim}
-    axes = {axis for name in numbers for axis in open_axes.get(name, ())}
-    for axis, length in itertools.product(sorted(axes), lengths):
-        ones, peaks = dict[str, Value](), dict[str, Value]()
-        for name in (name for name in numbers if axis in open_axes.get(name, ())):
-            shape = [length if place == axis else size for place, size in enumerate(numbers[name].shape)]
-            if math.prod(shape) <= _LONGEST_DRAWN:
-                ones[name] = np.ones(shape, numbers[name].dtype)
-                peak = np.zeros(shape, numbers[name].dtype)
-                peak[(slice(None),) * axis + (-1,)] = 1
-                peaks[name] = peak
-        yield from (made for made in (ones, peaks) if made)
+def _lengthened(
+    free: Mapping[str, Array], group: OpenAxes, length: int, constants: Iterable[float], words: Sequence[str]
+) -> Iterator[dict[str, Value]]:
+    """Yield inputs of another length: each filled with one number or word, and with another one at its end."""
+    shapes = {
+        name: tuple(length if axis in group[name] else size for axis, size in enumerate(value.shape))
+        for name, value in free.items()
+        if group.get(name)
+    }
+    if len(shapes) < len(group) or any(math.prod(shape) > _LONGEST_DRAWN for shape in shapes.values()):
+        return
+    limits = sorted({number for number in constants if 1 < abs(number) < _LONGEST_DRAWN})
+    numbers = [1, *(limit + 1 for limit in limits[-1:]), *limits[:_MOST_FILLS]]
+    for number, word in itertools.zip_longest(numbers, words[: _MOST_FILLS + 1]):
+        pairs = ((name, _element_of(free[name].dtype, number, word)) for name in shapes)
+        made = {
+            name: np.full(shapes[name], element, free[name].dtype) for name, element in pairs if element is not None
+        }
+        if made:
+            yield dict(made)
+    counted = [name for name in shapes if free[name].dtype.kind in "biuf"]
+    for common in (0, 1) if counted else ():
+        peaks = {name: np.full(shapes[name], common, free[name].dtype) for name in counted}
+        for name, peak in peaks.items():
+            peak[tuple(-1 if axis in group[name] else slice(None) for axis in range(peak.ndim))] = 1 - common
+        yield dict(peaks)
+
+
+def _element_of(dtype: np.dtype[Any], number: float | None, word: str | None) -> Any:
+    """Return a number or a word in a type; None if there is none."""
+    if dtype.kind in "OUS":
+        return word
+    if number is None or dtype.kind == "c":
+        return None
+    if dtype.kind not in "iu":
+        return number
+    info = np.iinfo(dtype)
+    return int(number) if info.min <= number <= info.max else None
 
 
 def _n_grams(models: Iterable[onnx.ModelProto], free: Mapping[str, Array]) -> Iterator[dict[str, Value]]:
@@ -177,7 +228,7 @@ def _boxes(
 def beyond_types(models: Sequence[onnx.ModelProto]) -> set[int]:
     """Return lengths beyond the ends of narrow types that one of two models casts to."""
     one, other = map(cast_types, models)
-    return {_TYPE_ENDS[dtype] for dtype in one ^ other if dtype in _TYPE_ENDS}
+    return {end for dtype in one ^ other for end in _TYPE_ENDS.get(dtype, ())}
 
 
 def adds_up(node: onnx.NodeProto) -> bool:

@@ -15,7 +15,7 @@ from typing import Any
 
 import onnx
 
-from splitgraph.dim import DimLike
+from splitgraph.dim import DimLike, symbol, symbols_of
 from splitgraph.model.value_type import UNKNOWN
 from splitgraph.model.values import type_proto
 from splitgraph.options import ATOL_WRITTEN_OUT
@@ -28,7 +28,14 @@ from splitgraph.verification.models.model_pair import ComparedModel, caller_inpu
 from splitgraph.verification.regions.amounts import adds_up, beyond_types
 from splitgraph.verification.regions.arbiter import Arbiter, Opinion
 from splitgraph.verification.regions.batches import in_batches
-from splitgraph.verification.regions.checked import VALUES, AskedElements, CheckedKind, CheckedRegion, RegionResults
+from splitgraph.verification.regions.checked import (
+    VALUES,
+    AskedElements,
+    AxesOfKind,
+    CheckedKind,
+    CheckedRegion,
+    RegionResults,
+)
 from splitgraph.verification.regions.cut import (
     cut_out,
     has_same_kernels,
@@ -220,7 +227,7 @@ class LocalCheck:
         needed = (border.before for m in self.members for border in (*m.region.inputs, *m.region.outputs))
         kinds = [
             kind.as_job(axes, is_strict=self._is_strict, has_jumps=self._has_jumps)
-            for kind, axes in zip(self._kinds, self._open_axes(), strict=True)
+            for kind, axes in zip(self._kinds, self._axes(), strict=True)
         ]
         members = [
             {
@@ -248,18 +255,43 @@ class LocalCheck:
             "only_asks": only_asks,
         }
 
-    def _open_axes(self) -> list[dict[int, set[int]]]:
-        """Return for each kind the inputs that may get other sizes, and along which axes. In all regions of the kind
-        they are inputs of the model: of what is computed, the size may be known. Beside an input that does not change
-        there are none: it may be a size.
+    def _axes(self) -> list[AxesOfKind]:
+        """Return for each kind the axes along which its inputs may get other sizes. In all regions of the kind they are
+        those of inputs of the model, or have sizes that these name: of what is computed, the size may be known. Beside
+        an input that does not change there are none: it may be a size.
         """
-        found: list[dict[int, set[int]] | None] = [{} if kind.fixed else None for kind in self._kinds]
+        found: list[AxesOfKind | None] = [AxesOfKind({}, ()) if kind.fixed else None for kind in self._kinds]
+        symbols = {name for each in self._inputs for name in self._symbols(each)}
         for member in self.members:
             names = [border.before for border in member.region.inputs]
             own = {at: self._axes_without_number(name) for at, name in enumerate(names) if name in self._inputs}
+            named = self._named_axes(names, symbols)
             known = found[member.kind]
-            found[member.kind] = own if known is None else {at: known[at] & own[at] for at in known.keys() & own.keys()}
-        return [axes or {} for axes in found]
+            if known is None:
+                found[member.kind] = AxesOfKind(own, named)
+            else:
+                both = {at: {*known.open[at]} & own[at] for at in known.open.keys() & own.keys()}
+                found[member.kind] = AxesOfKind(both, named & {*known.named})
+        return [axes or AxesOfKind({}, ()) for axes in found]
+
+    def _named_axes(self, names: Sequence[str], symbols: Collection[str]) -> set[frozenset[tuple[int, int]]]:
+        """Return the axes of values that have one size, for each of some symbols. A size that is computed from the
+        symbol would have to be another one as well: then there are none.
+        """
+        sizes = [(at, axis, size) for at, name in enumerate(names) for axis, size in enumerate(self._shape(name))]
+        bare = {size: name for name in symbols for size in [symbol(name)]}
+        computed = {name for _, _, size in sizes if size not in bare for name in symbols_of(size)}
+        groups: dict[str, set[tuple[int, int]]] = {}
+        for at, axis, size in sizes:
+            if size in bare and bare[size] not in computed:
+                groups.setdefault(bare[size], set()).add((at, axis))
+        return set(map(frozenset, groups.values()))
+
+    def _shape(self, name: str) -> Sequence[DimLike]:
+        return [size for size in self._sizes(self.found.before, name) if size is not None]
+
+    def _symbols(self, name: str) -> Collection[str]:
+        return {each for size in self._shape(name) for each in symbols_of(size)}
 
     def _adds_along_open_axes(self, region: FoundRegion) -> bool:
         """Return True for a region in which something is added up, or searched, along an axis without a number."""

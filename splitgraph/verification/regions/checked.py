@@ -27,7 +27,7 @@ VALUES: Mapping[str, str] = {
     "gaps": "NaN and infinities",
     "mixed": "few numbers in all combinations",
     "rows": "positions in a table",
-    "counts": "numbers of iterations",
+    "counts": "numbers of iterations, and lengths",
     "tiny": "tiny numbers",
     "jumps": "inputs at which a result jumps",
 }
@@ -35,6 +35,20 @@ VALUES: Mapping[str, str] = {
 
 _WRITTEN_OUT = "operators were written out, and unusual numbers give other results"
 _UNHEARD = "whether the models differ or only the kernels of the engine is not known, which no other engine runs here"
+
+
+class AxesOfKind(NamedTuple):
+    """Along which axes the inputs of a kind of region may get other sizes, by their positions. open: inputs of the
+    model, each by itself. named: each group has one size, which is a name of the model's inputs.
+    """
+
+    open: Mapping[int, Collection[int]]
+    named: Collection[frozenset[tuple[int, int]]]
+
+    def as_job(self) -> dict[str, Any]:
+        """Return what an engine process reads of them."""
+        groups = [sorted(group) for group in self.named]
+        return {"open": [(place, sorted(axes)) for place, axes in self.open.items()], "named": sorted(groups)}
 
 
 @dataclass(slots=True)
@@ -62,8 +76,8 @@ class CheckedKind:
     read: set[int] = field(default_factory=set)
     judged: dict[int, tuple[Suspect, Opinion]] = field(default_factory=dict)
 
-    def as_job(self, open_axes: Mapping[int, Collection[int]], *, is_strict: bool, has_jumps: bool) -> dict[str, Any]:
-        """Return what an engine process reads of the kind. open_axes: along which inputs may get other sizes."""
+    def as_job(self, axes: AxesOfKind, *, is_strict: bool, has_jumps: bool) -> dict[str, Any]:
+        """Return what an engine process reads of the kind. axes: along which inputs may get other sizes."""
         return {
             **_of_files(self.files),
             "fixed": list(self.fixed),
@@ -72,7 +86,7 @@ class CheckedKind:
             "exact": self.is_exact or is_strict,
             "regroups": self.regroups,
             "jumps": has_jumps,
-            "open": [(place, sorted(axes)) for place, axes in open_axes.items()],
+            **axes.as_job(),
             "asked": [
                 {"number": number, "side": asked.side, "models": [*zip(*_of_files(asked.files).values(), strict=True)]}
                 for number, asked in enumerate(self.asked)

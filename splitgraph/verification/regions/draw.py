@@ -43,7 +43,14 @@ from splitgraph.verification.models.dependence import (
     shape_inputs,
 )
 from splitgraph.verification.models.model_files import elements_of, is_default_domain, scoped_nodes
-from splitgraph.verification.regions.amounts import OpenAxes, draw_counts, draw_longer, draw_sequences, lengths_beyond
+from splitgraph.verification.regions.amounts import (
+    NamedAxes,
+    OpenAxes,
+    draw_counts,
+    draw_lengths,
+    draw_longer,
+    draw_sequences,
+)
 from splitgraph.verification.regions.between import draw_between
 from splitgraph.verification.regions.constants import dense_tensor
 from splitgraph.verification.regions.folding import computed_tables
@@ -103,7 +110,7 @@ _FINITE = frozenset({"DeformConv", "DynamicQuantizeLinear", "GridSample", "RoiAl
 
 
 _ANY: Mapping[str, Range] = {}
-_CLOSED: OpenAxes = {}
+_CLOSED: tuple[OpenAxes, NamedAxes] = {}, ()
 
 
 class Drawn(NamedTuple):
@@ -119,17 +126,17 @@ def draw(
     fixed: Collection[str],
     seed: int,
     ranges: Mapping[str, Range] = _ANY,
-    open_axes: OpenAxes = _CLOSED,
+    axes: tuple[OpenAxes, NamedAxes] = _CLOSED,
 ) -> Iterator[Drawn]:
     """Yield values for the inputs of a region, with the shapes and types of those in `base`.
 
     models: the region before and after, each with the folder of its external data. fixed: inputs that do not change.
-    ranges: the least and the largest number of inputs that cannot be any. open_axes: along which inputs may get other
-    sizes.
+    ranges: the least and the largest number of inputs that cannot be any. axes: open and named ones, along which inputs
+    may get other sizes.
     """
     boxes = set[str]().union(*(extent_inputs(model) for model, _ in models))
     divisors = set[str]().union(*(divisor_inputs(model) for model, _ in models))
-    for kind, every in _drawn(models, base, fixed, seed, open_axes):
+    for kind, every in _drawn(models, base, fixed, seed, axes):
         drawn = {name: value for name, value in every.items() if value is not base[name]}
         for values in (drawn, *(apart(drawn) if kind == "steps" else ())):
             kept = {name: _within(base[name], values[name]) for name in boxes & values.keys()}
@@ -211,7 +218,11 @@ def _within(base: Value, drawn: Value) -> Value:
 
 
 def _drawn(
-    models: Models, base: Mapping[str, Value], fixed: Collection[str], seed: int, open_axes: OpenAxes
+    models: Models,
+    base: Mapping[str, Value],
+    fixed: Collection[str],
+    seed: int,
+    axes: tuple[OpenAxes, NamedAxes],
 ) -> Iterator[Drawn]:
     (before, _), (after, _) = models
     both = before, after
@@ -258,7 +269,7 @@ def _drawn(
         yield Drawn("steps", dict(base) | values)
     for values in _tiny(free, base) if not is_open else ():
         yield Drawn("tiny", values)
-    for values in draw_counts(before, base, numbers):
+    for values in draw_counts(both, base, numbers):
         yield Drawn("counts", dict(base) | values)
     indexed = {name: value for name, value in base.items() if name not in fixed}
     for values in draw_rows(models, base, indexed):
@@ -270,12 +281,13 @@ def _drawn(
             yield Drawn("ends", dict(base) | largest | values)
     for values in draw_limits(models, base, free, rng):
         yield Drawn("steps", dict(base) | values)
-    for values in draw_sequences(base, numbers, open_axes):
+    for values in draw_sequences(base, numbers, axes[0]):
         yield Drawn("counts", dict(base) | values)
-    # What is kept may be a size.
-    lengths = () if kept else lengths_beyond(both, numbers)
-    for values in draw_longer(both, free, open_axes, lengths):
+    for values in draw_longer(both, free, axes[0]):
         yield Drawn("rows", dict(base) | values)
+    # What is kept may be a size.
+    for values in draw_lengths(both, free, axes, numbers, words) if not kept else ():
+        yield Drawn("counts", dict(base) | values)
     for values in draw_between(free, numbers, rng) if not is_open else ():
         yield Drawn("steps", dict(base) | values)
     for values in at_inner_limits(models, base, free, numbers) if not is_open else ():

@@ -9,7 +9,6 @@ is computed from one element of the input, each one has a limit of its own, and 
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import math
 import time
@@ -22,7 +21,6 @@ from typing import Any
 import numpy as np
 import onnx
 
-from splitgraph.conversion.inlining import inline_functions
 from splitgraph.model.scopes import reads
 from splitgraph.verification.models.model_files import is_default_domain
 from splitgraph.verification.reference.evaluator import load, run
@@ -175,9 +173,6 @@ def _is_number(dtype: np.dtype[Any]) -> bool:
 
 def _parts(model: onnx.ModelProto, folder: Path, seen: set[bytes]) -> Iterator[_WatchedPart]:
     """Yield the parts of a region that run alone, by element and others. seen: those of the other model."""
-    with contextlib.suppress(ValueError):
-        # What the inliner refuses is looked at as it is.
-        model = inline_functions(model, ours_too=True)
     if len(model.graph.node) > _MOST_NODES:
         return
     watches = [*_watches(model)]

@@ -20,9 +20,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import onnx
 
+from splitgraph.conversion.inlining import without_functions
 from splitgraph.verification.comparison import Comparison, differing_signs, element_type
 from splitgraph.verification.engines.engine import Loaded, normalise
 from splitgraph.verification.engines.error_texts import is_unsupported, reason_of
+from splitgraph.verification.regions.amounts import NamedAxes, OpenAxes
 from splitgraph.verification.regions.cut import input_name
 from splitgraph.verification.regions.draw import Drawn, draw, least_difference, may_overflow
 from splitgraph.verification.regions.jumps import at_jumps
@@ -54,7 +56,8 @@ class RegionKind:
         self.fixed = [input_name(position) for position in document["fixed"]]
         self.ranges = {input_name(place): each for place, each in enumerate(document["ranges"]) if each is not None}
         self.signed: Sequence[int] = document["signed"]
-        self.open_axes = {input_name(place): set(axes) for place, axes in document["open"]}
+        open_axes = {input_name(place): set(axes) for place, axes in document["open"]}
+        self.axes: tuple[OpenAxes, NamedAxes] = open_axes, [_by_input(group) for group in document["named"]]
         # Of a sequence without elements, or an optional without one.
         self.declared: Mapping[str, str] = {}
         self.is_exact = bool(document["exact"])
@@ -105,9 +108,11 @@ class RegionKind:
         return normalise(self._loaded[path, types].run(inputs, None))
 
     def models(self, inputs: Mapping[str, Value]) -> Models:
-        """Return both models for inputs of these types, without their external data, and the folders that it is in."""
+        """Return both models for inputs of these types, without their external data, and the folders that it is in. The
+        nodes of functions are where they are called.
+        """
         before, after = (
-            (self._typed(path, inputs), folder or path.parent)
+            (without_functions(self._typed(path, inputs)), folder or path.parent)
             for path, folder in zip(self._paths, self._folders, strict=True)
         )
         return before, after
@@ -135,6 +140,14 @@ class RegionKind:
         if is_optional or (not _tells_type(value) and declared.WhichOneof("value") is not None):
             return declared
         return type_of(value)
+
+
+def _by_input(group: Iterable[tuple[int, int]]) -> dict[str, set[int]]:
+    """Return the axes of inputs. group: positions of inputs, each with an axis."""
+    axes: dict[str, set[int]] = {}
+    for place, axis in group:
+        axes.setdefault(input_name(place), set()).add(axis)
+    return axes
 
 
 def _tells_type(value: Value) -> bool:
@@ -184,6 +197,8 @@ class RegionRun:
     def add_inputs(self, inputs: Iterable[Value]) -> None:
         """Note which inputs are not what they were first."""
         for place, value in enumerate(inputs):
+            if place in self.moved:
+                continue
             told = repr([(array.shape, array.ravel()[:_MOST_TOLD].tolist()) for array in tensors_of(value)])
             if self.first.setdefault(place, told) != told:
                 self.moved.add(place)
@@ -362,11 +377,11 @@ def _cases(region: RegionKind, base: Mapping[str, Value], seed: int, run: Region
     """Yield the values that reached a region, and then drawn ones. run: what happened on them so far."""
     yield Drawn("captured", base)
     models, fixed = region.models(base), region.fixed
-    yield from draw(models, base, fixed, seed, region.ranges, region.open_axes)
+    yield from draw(models, base, fixed, seed, region.ranges, region.axes)
     grown = {name: value if name in fixed else _grown(value) for name, value in base.items()}
     if not run.cases and any(grown[name] is not value for name, value in base.items()):
         # Nothing was found for it, such as boxes in an image of random numbers.
-        yield from draw(models, grown, fixed, seed, region.ranges, region.open_axes)
+        yield from draw(models, grown, fixed, seed, region.ranges, region.axes)
 
 
 def _grown(value: Value) -> Value:

@@ -10,7 +10,7 @@ import numpy as np
 import onnx
 
 from splitgraph.model.tensor_data import byte_size
-from splitgraph.verification.models.model_files import elements_of, is_default_domain
+from splitgraph.verification.models.model_files import elements_of, is_default_domain, nodes_within
 from splitgraph.verification.regions.folding import computed_tables
 from splitgraph.verification.values import Array, Value
 
@@ -23,6 +23,14 @@ MOST_ROWS = 48
 TABLE_READERS = ("Gather", "GatherElements", "GatherND")
 # Operators that write at given positions.
 _WRITERS = ("Scatter", "ScatterElements", "ScatterND")
+# Positions and lengths that other operators read: at which input, along which axis of which other input they count, and
+# whether they count its elements.
+_COUNTING: Mapping[str, Sequence[tuple[int, int, int, bool]]] = {
+    "Attention": ((6, 1, -2, True),),
+    "EmbedLayerNormalization": ((0, 2, 0, False), (1, 4, 0, False)),
+    "RoiAlign": ((2, 0, 0, False),),
+    "TensorScatter": ((2, 0, -2, False),),
+}
 # Operators that pass small whole numbers on as they are.
 _PASSING = frozenset({"Cast", "Clip", "Floor", "Round", "Identity", "Reshape", "Squeeze", "Unsqueeze", "Relu", "Abs"})
 # Operators that pass most of them on where all inputs but one, from this one on, are constants.
@@ -38,7 +46,7 @@ def draw_rows(models: Models, base: Mapping[str, Value], indexed: Mapping[str, V
     told = set[tuple[str, str, tuple[int, ...]]]()
     # The second model may hold a table that the first one computes.
     for place, (model, folder) in enumerate(models):
-        for node in model.graph.node:
+        for node in nodes_within(model.graph.node):
             if node.op_type not in TABLE_READERS or not is_default_domain(node.domain):
                 continue
             name = _passed_on(model, node.input[1])
@@ -49,10 +57,12 @@ def draw_rows(models: Models, base: Mapping[str, Value], indexed: Mapping[str, V
             if not is_known and isinstance(values, np.ndarray) and values.size and math.prod(dims):
                 different = _different_places(models, node)
                 yield from ({name: chosen} for chosen in _positions(node, dims, values, different))
-    for node in models[0][0].graph.node:
+    for node in nodes_within(models[0][0].graph.node):
         data, values = (base.get(name) for name in node.input[:2]) if node.op_type in _WRITERS else (None, None)
         if isinstance(data, np.ndarray) and isinstance(values, np.ndarray) and node.input[1] in indexed:
             yield from ({node.input[1]: chosen} for chosen in _written(node, data.shape, values))
+    for node in nodes_within(models[0][0].graph.node):
+        yield from _counted(node, base, indexed)
 
 
 def _table_dims(model: onnx.ModelProto, folder: Path, name: str, base: Mapping[str, Value]) -> tuple[int, ...]:
@@ -69,14 +79,37 @@ def _table_dims(model: onnx.ModelProto, folder: Path, name: str, base: Mapping[s
 def _passed_on(model: onnx.ModelProto, name: str) -> str:
     """Return the value that a value comes from, through operators that pass small whole numbers on, or most of them."""
     constants = {tensor.name for tensor in model.graph.initializer}
-    passed = {node.output[0]: node.input[0] for node in model.graph.node if node.op_type in _PASSING}
-    for node in model.graph.node:
+    nodes = [*nodes_within(model.graph.node)]
+    passed = {node.output[0]: node.input[0] for node in nodes if node.op_type in _PASSING}
+    for node in nodes:
         sources = [each for each in node.input[_LIMITING.get(node.op_type, 0) :] if each not in constants]
         if node.op_type in _LIMITING and len(sources) == 1:
             passed[node.output[0]] = sources[0]
     while name in passed:
         name = passed[name]
     return name
+
+
+def _counted(
+    node: onnx.NodeProto, base: Mapping[str, Value], indexed: Mapping[str, Value]
+) -> Iterator[dict[str, Value]]:
+    """Yield the first and the last positions or lengths that a node may read, and one after the other."""
+    names = dict(enumerate(node.input))
+    for place, other, axis, has_end in _COUNTING.get(node.op_type, ()):
+        values, data = indexed.get(names.get(place, "")), base.get(names.get(other, ""))
+        if not isinstance(values, np.ndarray) or not isinstance(data, np.ndarray) or data.ndim <= max(axis, -axis - 1):
+            continue
+        # What TensorScatter writes must fit behind its position.
+        update = base.get(names.get(1, "")) if node.op_type == "TensorScatter" else None
+        count = data.shape[axis] - (np.shape(update)[axis] - 1 if isinstance(update, np.ndarray) else 0)
+        numbers = np.arange(count) + has_end
+        for start in dict.fromkeys((0, count - 1)) if count > 0 and values.size else ():
+            yield {names[place]: np.full(values.shape, numbers[start]).astype(values.dtype)}
+            yield {
+                names[place]: np.resize(np.roll(numbers, -start), values.size)
+                .reshape(values.shape)
+                .astype(values.dtype)
+            }
 
 
 def _written(node: onnx.NodeProto, dims: Sequence[int], values: Array) -> Iterator[Array]:
@@ -87,8 +120,11 @@ def _written(node: onnx.NodeProto, dims: Sequence[int], values: Array) -> Iterat
         return
     if is_reducing:
         yield from (np.full(values.shape, place).astype(values.dtype) for place in (0, -1))
+    if node.op_type == "ScatterND":
+        yield from _rows_apart(dims, values)
+        return
     axis = given["axis"].i if "axis" in given else 0
-    if node.op_type != "ScatterND" and values.ndim == len(dims) and -len(dims) <= axis < len(dims):
+    if values.ndim == len(dims) and -len(dims) <= axis < len(dims):
         axis, length = axis % len(dims), dims[axis]
         along = np.arange(values.shape[axis]).reshape([-1 if each == axis else 1 for each in range(len(dims))])
         shown = np.broadcast_to(along, values.shape)
@@ -99,12 +135,23 @@ def _written(node: onnx.NodeProto, dims: Sequence[int], values: Array) -> Iterat
             yield from ((((shown + more) % length) - length).astype(values.dtype) for more in (0, 1))
 
 
+def _rows_apart(dims: Sequence[int], values: Array) -> Iterator[Array]:
+    """Yield positions of several axes, no two of them the same: the first ones and the last ones, from both ends."""
+    depth = values.shape[-1] if values.ndim else 0
+    if not 0 < depth <= len(dims):
+        return
+    own = tuple(dims[:depth])
+    count, most = values.size // depth, math.prod(own)
+    for start in dict.fromkeys((0, most - count)) if count <= most else ():
+        places = np.stack(np.unravel_index(np.arange(start, start + count), own), axis=-1).reshape(values.shape)
+        yield places.astype(values.dtype)
+        yield (places - np.array(own)).astype(values.dtype)
+
+
 def _positions(node: onnx.NodeProto, dims: Sequence[int], values: Array, different: Array) -> Iterator[Array]:
     """Yield positions in a table for one node. different: the places of elements that differ, one in each row."""
     if node.op_type == "GatherND":
-        depth = values.shape[-1] if values.ndim else 0
-        for place in different[:MOST_ROWS, :depth] if 0 < depth <= len(dims) else ():
-            yield np.broadcast_to(place, values.shape).astype(values.dtype)
+        yield from _nd_positions(node, dims, values, different)
         return
     axis = next((attribute.i for attribute in node.attribute if attribute.name == "axis"), 0)
     if not -len(dims) <= axis < len(dims):
@@ -122,6 +169,18 @@ def _positions(node: onnx.NodeProto, dims: Sequence[int], values: Array, differe
     for case in range(min(-(-rows.size // values.size), MOST_ROWS)):
         chosen = np.resize(np.roll(rows, -case * values.size), values.size)
         yield chosen.reshape(values.shape).astype(values.dtype)
+
+
+def _nd_positions(node: onnx.NodeProto, dims: Sequence[int], values: Array, different: Array) -> Iterator[Array]:
+    """Yield positions of several axes in a table: those that differ, and the ends, counted from both sides."""
+    start = next((attribute.i for attribute in node.attribute if attribute.name == "batch_dims"), 0)
+    depth = values.shape[-1] if values.ndim else 0
+    if not 0 < depth <= len(dims) - start:
+        return
+    own = np.array(dims[start : start + depth], np.int64)
+    ends = (np.zeros_like(own), own - 1, np.full_like(own, -1), -own)
+    for place in (*different[:MOST_ROWS, start : start + depth], *ends):
+        yield np.broadcast_to(place, values.shape).astype(values.dtype)
 
 
 def _different_places(models: Models, node: onnx.NodeProto) -> Array:

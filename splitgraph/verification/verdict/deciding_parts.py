@@ -7,7 +7,6 @@ that are large or slow are left out.
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import math
 from collections import defaultdict
@@ -18,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 
-from splitgraph.conversion.inlining import inline_functions
+from splitgraph.conversion.inlining import without_functions
 from splitgraph.formats.openvino_ir import OpenVINOModel
 from splitgraph.model.scopes import reads
 from splitgraph.model.values import value_type
@@ -84,9 +83,7 @@ def deciding_part(compared: ComparedModel) -> DecidingPart | None:
         model = as_onnx(compared.model, ports)
     else:
         model = _with_shared_names(compared)
-    with contextlib.suppress(ValueError):
-        # What the inliner refuses is looked at as it is.
-        model = inline_functions(model, ours_too=True)
+    model = without_functions(model)
     return None if len(model.graph.node) > _MOST_OF_MODEL else _PartFinder(model, folder, compared).find()
 
 

@@ -111,6 +111,9 @@ class SecondLook:
         (result,) = behind.results()
         if result.unread:
             return replace(region, verdict="not-run", reason=result.reason, unread=result.unread)
+        if result.verdict == "different":
+            # Values of the model's inputs show it better.
+            return replace(region, reason=result.reason)
         if result.verdict != "equal":
             return region
         if behind.differs_at_jumps(0):

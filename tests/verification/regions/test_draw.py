@@ -125,8 +125,11 @@ KEPT: dict[str, tuple[onnx.ModelProto, dict[str, Any], tuple[str, ...], set[str]
         {"k"},
     ),
     "positions to write to": (
-        parsed("float[4] x, int64[N, 1] i, float[N] u => float[4] y", "y = ScatterND(x, i, u)"),
-        {"x": np.ones(4, F), "i": I64([[1], [2]]), "u": F([1, 2])},
+        parsed(
+            "float[1, 1, 2] x, int64[1, 1, 2] i => float[1, 1, 4] y",
+            "y = MaxUnpool<kernel_shape = [2], strides = [2]>(x, i)",
+        ),
+        {"x": F([[[1, 2]]]), "i": I64([[[1, 2]]])},
         (),
         {"i"},
     ),
