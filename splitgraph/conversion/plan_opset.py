@@ -24,6 +24,7 @@ from splitgraph.inference.repairs import FIRST_OPSET, INT32_INPUTS
 from splitgraph.inference.walk_results import Form, GraphDetail, Visit
 from splitgraph.model.names import FreshNames, used_names
 from splitgraph.model.onnx_proto import GraphProto, ModelProto, NodeProto, TensorProto
+from splitgraph.model.schemas import kinds
 from splitgraph.model.schemas.history import version_at
 from splitgraph.model.scopes import (
     MAIN,
@@ -48,13 +49,7 @@ _HOW_FORMS_ARE_VERIFIED = (
 )
 _HOW_TO_TYPE = "To be certain, declare the output types of unknown operators in value_info."
 # Operators that round. Where they replace another operator, the results may differ in the last bits.
-_ARITHMETIC = frozenset(
-    {
-        *("Add", "Sub", "Mul", "Div", "Pow", "Sqrt", "Reciprocal", "Exp", "Log", "Erf", "Tanh", "Sigmoid", "Softmax"),
-        *("MatMul", "Gemm", "Conv", "Sum", "Mean", "ReduceMean", "ReduceSum", "ReduceProd"),
-        *("BatchNormalization", "InstanceNormalization", "Resize"),
-    }
-)
+_ROUNDING = kinds.BASIC | kinds.ADDED | kinds.ROUNDED | {"Div"}
 
 
 def plan_opset(model: ModelProto, walked: Walked, to_opset: int) -> Plan:
@@ -308,7 +303,7 @@ class _ScopePlanner:
 def may_round(node: NodeProto, replacement: Replacement) -> bool:
     """Return True if what replaces a node may differ in the last bits."""
     nodes = replacement.nodes or ()
-    return any(made.op_type in _ARITHMETIC and made.op_type != node.op_type for made in nodes)
+    return any(made.op_type in _ROUNDING and made.op_type != node.op_type for made in nodes)
 
 
 def told_assumptions(ladder: Ladder, scope: Scope) -> list[Diagnostic]:

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from splitgraph.conversion.node import Slot, formal_at, slots_of
 from splitgraph.conversion.notation.node_at_boundary import Inexact, NodeAtBoundary
 from splitgraph.model.deferred import np
-from splitgraph.model.schemas import OperatorVersion
+from splitgraph.model.schemas import OperatorVersion, kinds
 from splitgraph.model.value_type import DTYPE_NUMBERS
 
 # For each element type, the wider types in which the result is exact after a cast back; the first allowed one is used.
@@ -82,36 +82,15 @@ _DIVIDED: _Table = {
 # the one rounded once. Longer computations round more coarsely in the narrow type itself.
 _REAL: _Table = {"float16": "float32", "bfloat16": "float32"}
 
-_TABLES: tuple[tuple[str, _Table], ...] = (
-    (
-        "Compress Concat DepthToSpace Equal Expand Flatten Gather GatherElements GatherND Identity MaxUnpool OneHot "
-        "Reshape ReverseSequence Scatter Slice SpaceToDepth Squeeze Tile Transpose Trilu Unsqueeze Where",
-        _MOVED,
-    ),
-    (
-        "ArgMax ArgMin GlobalMaxPool Greater GreaterOrEqual IsInf IsNaN Less LessOrEqual Max MaxPool "
-        "MaxRoiPool Min NonZero ReduceMax ReduceMin Relu Sign TopK Unique",
-        _ORDERED,
-    ),
-    ("Abs Add CumSum Gemm MatMul Mul Neg ReduceSum ReduceSumSquare ReduceProd Sub Sum", _MODULAR),
-    ("Clip", _CLIPPED),
-    ("Div Mod", _DIVIDED),
-    (
-        "Acos Acosh Asin Asinh Atan Atanh AveragePool BatchNormalization Ceil Celu Conv ConvTranspose Cos Cosh "
-        "DeformConv Det Einsum Elu Erf Exp Floor Gelu GlobalAveragePool GlobalLpPool GridSample GRU HardSigmoid "
-        "HardSwish Hardmax InstanceNormalization LRN LSTM LayerNormalization LeakyRelu Log LogSoftmax LpNormalization "
-        "LpPool Mean MeanVarianceNormalization Mish NegativeLogLikelihoodLoss PRelu Pow RNN Reciprocal ReduceL1 "
-        "ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMean RoiAlign Round Selu Shrink Sigmoid Sin Sinh Softmax "
-        "SoftmaxCrossEntropyLoss Softplus Softsign Sqrt Tan Tanh ThresholdedRelu",
-        _REAL,
-    ),
-)
-_TABLE_OF: Mapping[str, _Table] = {op: table for ops, table in _TABLES for op in ops.split()}
-# Operators that only move elements while an attribute has its default.
-_MOVED_BY_DEFAULT: Mapping[str, tuple[str, str]] = {
-    "Pad": ("mode", "constant"),
-    "ScatterElements": ("reduction", "none"),
-    "ScatterND": ("reduction", "none"),
+_TABLE_OF: Mapping[str, _Table] = {
+    **dict.fromkeys(kinds.MOVED, _MOVED),
+    **dict.fromkeys(kinds.ORDERED | kinds.COMPARED, _ORDERED),
+    **dict.fromkeys(kinds.BASIC | kinds.ADDED | kinds.SIGNED, _MODULAR),
+    **dict.fromkeys(kinds.DIVIDED, _DIVIDED),
+    **dict.fromkeys(kinds.ROUNDED | kinds.WHOLE, _REAL),
+    "Clip": _CLIPPED,
+    # What is equal is so in every type that holds all values.
+    "Equal": _MOVED,
 }
 # Reductions of an empty set give a bound of the narrow type: the operator that applies it, and the bound.
 _EMPTY: Mapping[str, tuple[str, str]] = {"ReduceMax": ("Max", "min"), "ReduceMin": ("Min", "max")}
@@ -180,8 +159,8 @@ def _wider(node: NodeAtBoundary, narrow: str, allowed: frozenset[str], slots: Se
     """Return the first exact type that is allowed. slots: those of the type."""
     op_type = node.op_type
     table = _TABLE_OF.get(op_type)
-    if op_type in _MOVED_BY_DEFAULT:
-        name, default = _MOVED_BY_DEFAULT[op_type]
+    if op_type in kinds.MOVED_BY_DEFAULT:
+        name, default = kinds.MOVED_BY_DEFAULT[op_type]
         table = _MOVED if node.value(name, default) == default else _REAL
     for wide in (table or {}).get(narrow, "").split():
         if _in_onnx(wide) in allowed:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from splitgraph.model.deferred import defs, helper, np, reference
 from splitgraph.model.onnx_proto import NodeProto, TensorProto
-from splitgraph.model.schemas import version_at
+from splitgraph.model.schemas import kinds, version_at
 from splitgraph.model.value_type import Contents, Item, ValueType
 from splitgraph.model.values import array_of
 
@@ -40,39 +40,36 @@ def _since(version: int, names: str) -> dict[str, int]:
     return dict.fromkeys(names.split(), version)
 
 
-# What moves elements, is exact for integers, or is correctly rounded by every runtime; by the first version that the
-# evaluator computes as its specification says.
-_EXACT = {
-    **_since(7, "Add And Div Equal Greater Less Mul Or Sub Xor"),
-    **_since(8, "Expand Max Min"),
-    **_since(12, "GreaterOrEqual LessOrEqual"),
-    **_since(11, "Clip Gather GatherElements OneHot ScatterElements Range TopK"),
-    **_since(6, "Abs Ceil Floor Neg Relu Sqrt Reshape Tile"),
-    **_since(9, "BitShift ConcatFromSequence DepthToSpace GatherND NonZero ReverseSequence"),
-    **_since(11, "SequenceAt SequenceConstruct SequenceErase SequenceInsert SequenceLength"),
-    **_since(10, "SplitToSequence Round Slice Unique ScatterND Mod"),
-    **_since(11, "ArgMax ArgMin Pad ReduceMax ReduceMin Squeeze Unsqueeze Flatten Concat"),
-    **_since(18, "BitwiseAnd BitwiseNot BitwiseOr BitwiseXor"),
-    **_since(9, "Cast Compress Sign Where IsNaN IsInf"),
+# The first version that the evaluator computes as its specification says.
+_SINCE = {
     **_since(1, "DequantizeLinear Identity Not Shape Size Transpose Trilu"),
+    **_since(6, "Abs Acos Acosh Asin Asinh Atan Atanh Ceil Cos Cosh Elu Erf Exp Floor HardSigmoid HardSwish LeakyRelu"),
+    **_since(6, "Log Neg Pow Reciprocal Relu Reshape Selu Sigmoid Sin Sinh Softplus Softsign Sqrt Tan Tanh"),
+    **_since(6, "ThresholdedRelu Tile"),
+    **_since(7, "Add And Div Equal Greater Less Mul Or Sub Xor"),
+    **_since(8, "Expand MatMul Max Mean Min Sum"),
+    **_since(9, "BitShift Cast Compress ConcatFromSequence DepthToSpace GatherND IsInf IsNaN NonZero ReverseSequence"),
+    **_since(9, "Sign Where"),
+    **_since(10, "Mod Round ScatterND Slice SplitToSequence Unique"),
+    **_since(11, "ArgMax ArgMin Clip Concat CumSum Einsum Flatten Gather GatherElements Gemm OneHot Pad Range"),
+    **_since(11, "ScatterElements SequenceAt SequenceConstruct SequenceErase SequenceInsert SequenceLength Squeeze"),
+    **_since(11, "TopK Unsqueeze"),
+    **dict.fromkeys(kinds.REDUCES, 11),
+    **_since(12, "GreaterOrEqual LessOrEqual"),
+    **_since(13, "Gelu LogSoftmax Mish Softmax"),
+    **_since(18, "BitwiseAnd BitwiseNot BitwiseOr BitwiseXor"),
 }
+# Every runtime rounds these correctly.
+_CORRECT = {"Sqrt"}
 # What the rules follow exactly for integers: where they give nothing, a number overflows or is divided by 0.
 FOLLOWED = frozenset(("Abs", "Add", "Div", "Mod", "Mul", "Neg", "Sub"))
 # The first version that the evaluator has, where older nodes mean the same.
 _RUN_AS = {"DequantizeLinear": 19}
 # What rounds each element in its own way.
-_ROUNDED = {
-    **_since(6, "Acos Asin Atan Cos Exp Log Pow Reciprocal Sigmoid Sin Sinh Cosh Softplus Softsign Tan Tanh"),
-    **_since(6, "Acosh Asinh Atanh Elu Erf HardSigmoid HardSwish LeakyRelu Selu ThresholdedRelu"),
-    **_since(13, "Gelu Mish Softmax LogSoftmax"),
-}
+_ROUNDED = (kinds.EACH & kinds.ROUNDED | {"LogSoftmax", "Pow", "Softmax"}) - _CORRECT
 # What adds up or multiplies elements in any order, and rounds after each.
-_SUMS = {
-    **_since(11, "CumSum Einsum Gemm MatMul Mean ReduceL1 ReduceL2 ReduceMean ReduceProd ReduceSum"),
-    **_since(11, "ReduceSumSquare ReduceLogSum ReduceLogSumExp Sum"),
-}
-_SUMS.update(_since(8, "MatMul Mean Sum"))
-_SINCE = {**_EXACT, **_ROUNDED, **_SUMS}
+_SUMS = (kinds.ADDED | kinds.ROUNDED) - _ROUNDED - _CORRECT
+_INEXACT = _ROUNDED | _SUMS
 
 
 def _is_sorted(node: NodeProto, values: Sequence[Any]) -> bool:
@@ -110,7 +107,7 @@ def is_exact(op_type: str, since_version: int) -> bool:
     """Return True if every runtime gives the same elements for an operator of ai.onnx, and onnx's evaluator does: it
     moves elements, is exact for integers that do not overflow, or rounds each element correctly.
     """
-    return since_version >= _EXACT.get(op_type, since_version + 1)
+    return op_type not in _INEXACT and is_computable(op_type, since_version)
 
 
 def is_computed_alike(node: NodeProto, values: Sequence[Any]) -> bool:

@@ -18,8 +18,7 @@ from splitgraph.inference.reading import element_types
 from splitgraph.inference.walk_state import WalkState
 from splitgraph.model.attributes import attribute_value
 from splitgraph.model.onnx_proto import NodeProto
-from splitgraph.model.schemas import OperatorVersion
-from splitgraph.model.schemas.kinds import REDUCTIONS
+from splitgraph.model.schemas import OperatorVersion, kinds
 from splitgraph.model.scopes import GraphPath, Scope, node_label, plain_domain
 from splitgraph.model.value_type import MAX_RANK, UNKNOWN, ValueType, tensor
 
@@ -27,26 +26,17 @@ Types = Mapping[str, ValueType]
 Demands = Mapping[GraphPath, Types]
 
 
-def _names(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
 # Values of one rank: inputs by position, outputs by the complement of their position.
 _FIRST = (0, ~0)
-_ONE_RANK: dict[tuple[int, ...], str] = {
-    _FIRST: "Abs Acos Acosh Asin Asinh Atan Atanh AveragePool BatchNormalization BitwiseNot Cast CastLike Ceil Celu "
-    "Clip Cos Cosh CumProd CumSum DequantizeLinear Dropout Elu Erf Exp Floor Gelu GlobalAveragePool GlobalLpPool "
-    "GlobalMaxPool GroupNormalization HardSigmoid HardSwish Hardmax Identity InstanceNormalization IsInf IsNaN LRN "
-    "LayerNormalization LeakyRelu Log LogSoftmax LpNormalization LpPool MaxPool MeanVarianceNormalization Mish Neg Not "
-    "PRelu Pad QuantizeLinear RMSNormalization Reciprocal Relu Resize ReverseSequence Round Selu Shrink Sigmoid Sign "
-    "Sin Sinh Slice Softmax Softplus Softsign Split Sqrt Swish Tan Tanh ThresholdedRelu Tile Transpose Trilu Upsample",
-    (0, 1, ~0): "Conv ConvInteger ConvTranspose GatherElements GridSample MaxUnpool SwiGLU",
-    (0, 1, 2, ~0): "DeformConv Scatter ScatterElements",
-    (0, 3, ~0): "QLinearConv",
-    (0, ~0, ~1): "TopK",
+_ONE_RANK: Mapping[tuple[int, ...], frozenset[str]] = {
+    _FIRST: kinds.KEEPS_SHAPE | kinds.POOLS | kinds.names("Pad Resize Slice Split Tile Transpose Upsample"),
+    (0, 1, ~0): kinds.CONVOLUTIONS | kinds.names("GatherElements GridSample MaxUnpool SwiGLU"),
+    (0, 1, 2, ~0): kinds.names("DeformConv Scatter ScatterElements"),
+    (0, 3, ~0): kinds.names("QLinearConv"),
+    (0, ~0, ~1): kinds.names("TopK"),
 }
-_RANK_GROUPS = {name: group for group, names in _ONE_RANK.items() for name in _names(names)}
-_REDUCING = {"ArgMax", "ArgMin", *REDUCTIONS}
+_RANK_GROUPS = {name: group for group, names in _ONE_RANK.items() for name in names}
+_REDUCING = {"ArgMax", "ArgMin", *kinds.REDUCES}
 _RECURRENT = (3, 3, 3, 2, 1, 3)
 # The rank of each input, None where the operator leaves it open.
 _RANKS: dict[str, Sequence[int | None]] = {
@@ -59,17 +49,16 @@ _RANKS: dict[str, Sequence[int | None]] = {
     "DepthToSpace": (4,),
     "Expand": (None, 1),
     "EyeLike": (2,),
-    "GRU": _RECURRENT,
     "Gemm": (2, 2),
     "GroupNormalization": (None, 1, 1),
     "InstanceNormalization": (None, 1, 1),
+    **dict.fromkeys(kinds.RECURRENT, _RECURRENT),
     "LSTM": (*_RECURRENT, 3, 2),
     "MaxRoiPool": (4, 2),
     "Multinomial": (2,),
     "NonMaxSuppression": (3, 3),
     "Pad": (None, 1),
     "QLinearConv": (*(None,) * 8, 1),
-    "RNN": _RECURRENT,
     "Reshape": (None, 1),
     "Resize": (None, 1, 1, 1),
     "ReverseSequence": (None, 1),
@@ -79,7 +68,7 @@ _RANKS: dict[str, Sequence[int | None]] = {
 }
 # How many elements these attributes have for each spatial dimension. The rank is two more than these.
 _WINDOWS = {"kernel_shape": 1, "strides": 1, "dilations": 1, "pads": 2}
-_WINDOWED = _names("AveragePool Conv ConvInteger ConvTranspose DeformConv LpPool MaxPool MaxUnpool QLinearConv")
+_WINDOWED = kinds.CONVOLUTIONS | kinds.names("AveragePool LpPool MaxPool MaxUnpool")
 # The vectors with so many elements for each dimension of the first input.
 _VECTORS = {"Tile": {1: 1}, "Pad": {1: 2}, "Resize": {2: 1, 3: 1}, "Upsample": {1: 1}}
 

@@ -10,30 +10,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from splitgraph.dim import Dim
 from splitgraph.model.onnx_proto import NodeProto
+from splitgraph.model.schemas import kinds
 from splitgraph.model.value_type import UNKNOWN, Contents, ValueType
 from splitgraph.runtimes.seen_values import BEFORE_THE_RUN, Seen, are_sizes, attribute, is_joined, listed, place
 from splitgraph.splits.slices import OPEN_END
 
 # Data whose spatial dimensions a node reads, behind batch and channels.
-_OF_IMAGES = frozenset(
-    {"Conv", "ConvTranspose", "ConvInteger", "QLinearConv", "MaxPool", "AveragePool", "LpPool", "GlobalAveragePool"}
-    | {"GlobalMaxPool", "Resize", "Upsample", "GridSample", "DepthToSpace", "SpaceToDepth", "MaxUnpool", "MaxRoiPool"}
-    | {"InstanceNormalization", "RoiAlign", "DeformConv", "Col2Im", "AffineGrid", "GlobalLpPool"}
-)
-_RECURRENT = frozenset({"LSTM", "GRU", "RNN"})
+_OF_IMAGES = kinds.CONVOLUTIONS | kinds.POOLS | kinds.names("AffineGrid Col2Im DepthToSpace GridSample MaxRoiPool")
+_OF_IMAGES |= kinds.names("InstanceNormalization MaxUnpool Resize RoiAlign SpaceToDepth Upsample")
 # Operators that read a list of axes, and those that read all if there is no list.
-_WITH_AXES = frozenset(
-    {"Squeeze", "Unsqueeze", "ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2"}
-    | {"ReduceLogSum", "ReduceLogSumExp", "ReduceSumSquare", "MeanVarianceNormalization", "Slice", "Pad"}
-)
+_WITH_AXES = kinds.REDUCES | kinds.names("MeanVarianceNormalization Pad Slice Squeeze Unsqueeze")
 # Their other input is a list of lengths or a number.
 _OF_LENGTHS = frozenset({"Split", "SplitToSequence"})
 # Their inputs say what they say by their values, and are broadcast by no rule of NumPy.
-_ELEMENTWISE = frozenset(
-    {"Add", "Sub", "Mul", "Div", "Pow", "Mod", "And", "Or", "Xor", "Equal", "Greater", "GreaterOrEqual", "Less"}
-    | {"LessOrEqual", "BitShift", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "PRelu", "Max", "Min", "Mean", "Sum"}
-    | {"Where"}
-)
+_ELEMENTWISE = kinds.BROADCASTS | {"PRelu"}
 Found = Iterator[tuple[str, str]]
 
 
@@ -105,9 +95,9 @@ def _named_axes(node: NodeProto, data: ValueType, seen: Seen) -> set[int] | None
     kind = node.op_type
     if kind in _OF_IMAGES:
         return set(range(min(2, rank), rank))
-    if kind in _RECURRENT:
+    if kind in kinds.RECURRENT:
         return {0}
-    if kind in ("MatMul", "Gemm", "MatMulInteger", "QLinearMatMul"):
+    if kind in kinds.PRODUCTS:
         return {rank - 1}
     if kind == "LayerNormalization":
         held = attribute(node, "axis")

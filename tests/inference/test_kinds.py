@@ -6,29 +6,24 @@ import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import onnx
 import pytest
 from node_tests import node_tests
 from onnx import NodeProto, helper, numpy_helper
+from onnx.backend.test.case.test_case import TestCase
+from onnx.reference import ReferenceEvaluator
 
 from splitgraph.conversion.sizes.rules import SAYING
 from splitgraph.conversion.sizes.rules_ir import LAYERS
 from splitgraph.formats.openvino_ir import load_ir
-from splitgraph.inference.alone import Alone, Given
+from splitgraph.inference.alone import Alone, Given, Source
 from splitgraph.inference.openvino_ir import infer_ir, mirror
 from splitgraph.inference.rules import load_openvino_rules
-from splitgraph.inference.rules.onnx.reduction import REDUCTIONS as RULES_OF_REDUCTIONS
-from splitgraph.model.schemas.kinds import (
-    LAYER_DOMAIN,
-    LAYER_SHAPE_INPUTS,
-    REDUCTIONS,
-    SHAPE_INPUTS,
-    may_draw,
-    shape_inputs,
-)
+from splitgraph.model.schemas import kinds
+from splitgraph.model.schemas.kinds import LAYER_DOMAIN, LAYER_SHAPE_INPUTS, SHAPE_INPUTS, may_draw, shape_inputs
 from splitgraph.model.scopes import MAIN
 from splitgraph.model.value_type import DTYPE_NAMES, UNKNOWN, tensor
 from splitgraph.model.values import tensor_contents
@@ -36,10 +31,9 @@ from splitgraph.model.values import tensor_contents
 RECORDED = Path(__file__).parent / "openvino_ir" / "layers.zip"
 IMPORTS = {"": 20, "com.microsoft": 1, LAYER_DOMAIN: 1}
 # Axes along which a node computes, and data whose number of elements is known only when they are.
-AXES = dict.fromkeys((*REDUCTIONS, "Squeeze", "Unsqueeze"), 1)
-_REDUCING = "L1 L2 LogicalAnd LogicalOr Max Mean Min Prod Sum"
+AXES = dict.fromkeys((*kinds.REDUCES, "Squeeze", "Unsqueeze"), 1)
 AXES_OF_LAYERS = {
-    **dict.fromkeys((f"Reduce{kind}" for kind in _REDUCING.split()), 1),
+    **dict.fromkeys(kinds.LAYER_REDUCTIONS, 1),
     **dict.fromkeys(("Squeeze", "Transpose", "Unique", "Unsqueeze"), 1),
     "Gather": 2,
 }
@@ -79,16 +73,22 @@ OTHERS = [
 ]
 
 
+def _is_asked(case: TestCase) -> bool:
+    return len(case.model.graph.node) == 1 and bool(case.data_sets)
+
+
 def _of_onnx() -> Iterator[Asked]:
-    for case in node_tests():
-        if len(case.model.graph.node) != 1 or not case.data_sets:
-            continue
+    for case in filter(_is_asked, node_tests()):
         data = dict(zip([value.name for value in case.model.graph.input], case.data_sets[0][0], strict=False))
         given: list[Given | None] = []
         for name in case.model.graph.node[0].input:
             array = data.get(name)
-            is_read = isinstance(array, (np.ndarray, np.generic)) and array.size <= 64 and array.dtype.kind in "biuf"
-            given.append(_constant(array) if is_read else _data(*array.shape) if hasattr(array, "shape") else None)
+            is_number = isinstance(array, (np.ndarray, np.generic)) and array.dtype.kind in "biuf"
+            if is_number and array.size <= 64:
+                given.append(_constant(array))
+            else:
+                dtype = str(array.dtype) if is_number else "float32"
+                given.append(Given(tensor(dtype, array.shape)) if hasattr(array, "shape") else None)
         yield case.model.graph.node[0], {each.domain: each.version for each in case.model.opset_import}, given
 
 
@@ -140,8 +140,156 @@ def test_an_operator_and_a_layer_of_one_name_are_told_apart() -> None:
     assert shape_inputs(helper.make_node("Relu", [], [])) == ()
 
 
-def test_the_reductions() -> None:
-    assert {*REDUCTIONS} == {*RULES_OF_REDUCTIONS}
+# The kinds -----------------------------------------------------------------------------------------------------------
+
+
+class _Case(NamedTuple):
+    """A node test of onnx. arrays: of the inputs, None for what is omitted or no tensor. result: the first output."""
+
+    asked: Asked
+    arrays: Sequence[Any]
+    result: Any
+    model: onnx.ModelProto
+
+    @property
+    def op_type(self) -> str:
+        return self.asked[0].op_type
+
+
+# What no node test has. Operators of old models are of opset 1.
+_OLD: Mapping[str, Mapping[str, float]] = {
+    **{name: {"alpha": 2.0, "beta": 0.5} for name in ("Affine", "ParametricSoftplus", "ScaledTanh")},
+    "Scale": {"scale": 2.0},
+}
+WITHOUT_TESTS = [
+    _node("Cast", [_data(2, 3)], to=onnx.TensorProto.INT32),
+    _node("CastLike", [_data(2, 3), _data(1)]),
+    *(_node(name, [_data(2, 3)]) for name in ("RandomNormalLike", "RandomUniformLike")),
+    *((_node(name, [_data(2, 3)], **attributes)[0], {"": 1}, [_data(2, 3)]) for name, attributes in _OLD.items()),
+]
+# An optional may hold no tensor; the kernel of the only node test has one element.
+ALSO_KEPT = {"OptionalGetElement", "QLinearConv"}
+# These have the shape of the first input and compute each element from one, but have a parameter for each channel, or
+# know where an element stands.
+APART = {
+    "BitCast",
+    "DequantizeLinear",
+    "Dropout",
+    "EyeLike",
+    "QuantizeLinear",
+    "ScatterElements",
+    "ScatterND",
+    "SwiGLU",
+}
+APART |= {"TensorScatter", "Trilu"}
+
+
+@cache
+def _cases() -> list[_Case]:
+    found = []
+    for case, asked in zip((case for case in node_tests() if _is_asked(case)), _of_onnx(), strict=True):
+        names = [value.name for value in case.model.graph.input]
+        (inputs, outputs), *_ = case.data_sets
+        held = dict(zip(names, inputs, strict=False))
+        arrays = [held.get(name) for name in asked[0].input]
+        if not asked[0].domain and hasattr(outputs[0], "shape") and arrays and hasattr(arrays[0], "shape"):
+            found.append(_Case(asked, arrays, outputs[0], case.model))
+    return found
+
+
+def _keeps_shape(alone: Alone, asked: Asked, rank: int) -> bool | None:
+    """Whether the first result has the shape of the first input; None if all sizes are 1."""
+    shape = asked[2][0].type.shape if asked[2][0] is not None else None
+    axes = [axis for axis, size in enumerate(shape or ()) if size not in (0, 1)]
+    made = [alone.made(*asked, 0, axis) for axis in axes] if len(shape or ()) == rank else [None]
+    same = (
+        each is not None and each.is_same and Source(0, at) in each.sources
+        for at, each in zip(axes, made, strict=False)
+    )
+    return all(same) if axes else None
+
+
+def _broadcasts(alone: Alone, asked: Asked) -> bool | None:
+    """Whether each input makes one size of the first result where all others have 1; None for a single input."""
+    node, imports, given = asked
+    count = len(given)
+    if count < 2 or None in given:
+        return None
+    shapes = [[2 + at if axis == count - 1 - at else 1 for axis in range(count)] for at in range(count)]
+    types = [Given(tensor(each.type.dtype, shape)) for each, shape in zip(given, shapes, strict=True) if each]
+    made = [alone.made(node, imports, types, 0, count - 1 - at) for at in range(count)]
+    return all(each is not None and each.sources == (Source(at, count - 1 - at),) for at, each in enumerate(made))
+
+
+def _true_of_all(answers: Iterator[tuple[str, bool | None]]) -> set[str]:
+    """The names with an answer, all of whose answers are True."""
+    found: dict[str, bool] = {}
+    for name, answer in answers:
+        if answer is not None:
+            found[name] = found.get(name, True) and answer
+    return {name for name, answer in found.items() if answer}
+
+
+def test_an_operator_has_one_kind() -> None:
+    listed = [name for text in kinds._KINDS.values() for name in text.split()]
+    assert len(listed) == len({*listed})
+    assert {*kinds.MOVED_BY_DEFAULT} == kinds._of(1, "placed by default")
+
+
+def test_what_keeps_the_shape_of_the_first_input() -> None:
+    alone = Alone()
+    asked = [(case.asked, case.result.ndim) for case in _cases()] + [(each, 2) for each in WITHOUT_TESTS]
+    kept = _true_of_all((each[0].op_type, _keeps_shape(alone, each, rank)) for each, rank in asked)
+    assert kept - kinds.BROADCASTS == kinds.KEEPS_SHAPE | ALSO_KEPT
+
+
+def test_what_broadcasts() -> None:
+    alone = Alone()
+    assert _true_of_all((case.op_type, _broadcasts(alone, case.asked)) for case in _cases()) == kinds.BROADCASTS
+
+
+def test_what_reduces() -> None:
+    alone, reduced = Alone(), set[str]()
+    for name in sorted({case.op_type for case in _cases()}):
+        asked = _node(name, [_data(2, 3, 4), _constant([1])], keepdims=1)
+        made = [alone.made(*asked, 0, axis) for axis in range(3)]
+        if made[1] is None and [each and each.sources for each in made[::2]] == [(Source(0, 0),), (Source(0, 2),)]:
+            reduced.add(name)
+    assert reduced == kinds.REDUCES
+
+
+def test_what_computes_each_element_from_one() -> None:
+    mixing, tried = set[str](), set[str]()
+    for case in _cases():
+        data = case.arrays[0]
+        if case.op_type not in kinds.KEEPS_SHAPE | kinds.BROADCASTS or data.size < 2 or case.op_type == "Scatter":
+            continue
+        evaluator = ReferenceEvaluator(case.model)
+        feeds = {name: array for name, array in zip(case.asked[0].input, case.arrays, strict=True) if name}
+        tried.add(case.op_type)
+        for place in {0, data.size // 2, data.size - 1}:
+            changed = data.copy()
+            changed.flat[place] = data.flat[(place + 1) % data.size]
+            with np.errstate(all="ignore"):
+                one, other = (
+                    np.asarray(evaluator.run(None, {**feeds, case.asked[0].input[0]: each})[0])
+                    for each in (data, changed)
+                )
+            elsewhere = np.ones(data.shape, bool)
+            elsewhere.flat[place] = False
+            differs = (one != other) & ~((one != one) & (other != other))
+            if (differs & np.broadcast_to(elsewhere, one.shape)).any():
+                mixing.add(case.op_type)
+    assert tried - mixing - APART == kinds.BY_ELEMENT - {"Cast", "CastLike", *_OLD}
+
+
+def test_what_moves_gives_elements_of_its_inputs() -> None:
+    for case in _cases():
+        if case.op_type in kinds.MOVED:
+            read = case.arrays[:1] if case.op_type in kinds.PICKED else case.arrays
+            elements = {item for array in read if array is not None for item in np.asarray(array).ravel().tolist()}
+            made = {*case.result.ravel().tolist()}
+            assert made <= (elements if case.op_type in kinds.PICKED else elements | {0, 1}), case.asked[0]
 
 
 def test_the_input_that_says_a_size_says_a_shape() -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from splitgraph.inference.computed_values import is_computable, is_exact
 from splitgraph.model.deferred import np
+from splitgraph.model.schemas import kinds
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,10 +28,6 @@ FOLLOWED_DTYPES = frozenset(
 )
 # Weights stay quantized: the nodes that the constants replaced would be what makes the model small.
 _LEFT_ALONE = frozenset({"DequantizeLinear", "QuantizeLinear", "ScatterElements"})
-# Operators that compare: NaN has no place in an order, and the specification does not say which zero is the larger one.
-_ORDERING = frozenset(
-    {"ArgMax", "ArgMin", "Clip", "Max", "Min", "ReduceMax", "ReduceMin", "Relu", "Sign", "TopK", "Unique"}
-)
 # Sums and products of integers are the same in any order; an element is at most what this gives for magnitudes.
 _TOTALS: Mapping[str, Callable[[Array], float]] = {
     "CumSum": lambda magnitudes: float(magnitudes.sum()),
@@ -67,7 +64,8 @@ def is_certain(op_type: str, given: Sequence[Array | None], made: Sequence[Array
     """Return True if every runtime makes these outputs from these inputs. The operator `may_be_certain`."""
     arrays = [array for array in given if array is not None]
     results = [array for array in made if array is not None]
-    if op_type in _ORDERING and not all(map(_is_ordered, arrays)):
+    # NaN has no place in an order, and the specification does not say which zero is the larger one.
+    if op_type in kinds.ORDERED and not all(map(_is_ordered, arrays)):
         return False
     if op_type in ("Cast", "CastLike"):
         return _keeps_numbers(arrays[0], results[0])

@@ -11,8 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from splitgraph.conversion.sizes.digits import is_one_factor
 from splitgraph.conversion.sizes.follow import Over, Site, SizeFlow
 from splitgraph.dim import DimLike, symbols_of
-from splitgraph.inference.rules.onnx.elementwise import ARITHMETIC, LOGIC, SAME_TYPE, UNARY, VARIADIC
-from splitgraph.model.schemas.kinds import REDUCTIONS, SHAPE_INPUTS
+from splitgraph.model.schemas import kinds
 
 # An end from which on a slice takes everything, in any type of its bounds.
 _TO_THE_END = 2**31 - 1
@@ -209,40 +208,25 @@ def _padded(site: Site) -> list[Place]:
 
 
 _ONNX: Mapping[str, Over] = {
-    "ArgMax": _axis(0),
-    "ArgMin": _axis(0),
     "Attention": attends,
-    "AveragePool": to_the_last(2),
     "Concat": _axis(1),
-    "Conv": to_the_last(1),
-    "ConvInteger": to_the_last(1),
-    "ConvTranspose": to_the_last(1),
     "CumSum": _cumulated,
     "Einsum": sums_letters,
     "Gather": _indexed,
     "GatherElements": _axis(0),
     "Gemm": _gemm,
-    "GlobalAveragePool": to_the_last(2),
-    "GlobalLpPool": to_the_last(2),
-    "GlobalMaxPool": to_the_last(2),
     "GroupNormalization": to_the_last(1),
     "Hardmax": _softmax,
     "InstanceNormalization": to_the_last(2),
     "LRN": to_the_last(1),
-    "LSTM": _recurrent,
-    "GRU": _recurrent,
     "LayerNormalization": _to_the_end(-1),
     "LogSoftmax": _softmax,
     "LpNormalization": _axis(-1),
-    "LpPool": to_the_last(2),
     "MatMul": multiplies,
     "MatMulInteger": multiplies,
-    "MaxPool": to_the_last(2),
     "Pad": _padded,
-    "QLinearConv": to_the_last(1),
     "QLinearMatMul": lambda site: [(0, len(site.dims(0) or ()) - 1), (3, max(len(site.dims(3) or ()) - 2, 0))],
     "RMSNormalization": _to_the_end(-1),
-    "RNN": _recurrent,
     "ReverseSequence": _reversed,
     "Scan": _scan,
     "ScatterElements": _axis(0),
@@ -258,7 +242,6 @@ _ONNX: Mapping[str, Over] = {
     "Compress": _axis_or_all,
     "CumProd": _cumulated,
     "DFT": _spectrum,
-    "DeformConv": to_the_last(1),
     "Det": on_axes(-1, -2),
     "DynamicQuantizeLinear": of_all,
     "EyeLike": on_axes(0, 1),
@@ -287,7 +270,11 @@ _ONNX: Mapping[str, Over] = {
     "Trilu": on_axes(-1, -2),
     "Unique": _axis_or_all,
     "Upsample": to_the_last(2),
-    **dict.fromkeys(REDUCTIONS, _reduce),
+    **dict.fromkeys(("ArgMax", "ArgMin"), _axis(0)),
+    **dict.fromkeys(kinds.CONVOLUTIONS, to_the_last(1)),
+    **dict.fromkeys(kinds.POOLS, to_the_last(2)),
+    **dict.fromkeys(kinds.RECURRENT, _recurrent),
+    **dict.fromkeys(kinds.REDUCES, _reduce),
 }
 _ONNXRUNTIME: Mapping[str, Over] = {
     "Attention": on_axes(1, 2),
@@ -301,67 +288,14 @@ OVER: Mapping[tuple[str, str], Over] = {
     **{("com.microsoft", name): over for name, over in _ONNXRUNTIME.items()},
 }
 # Operators of which the rules of `reshape` say what they need to be apart are among them, and those with bodies.
-APART = frozenset(
-    (
-        *(set(ARITHMETIC) | set(LOGIC) | set(VARIADIC) | set(UNARY) | set(SAME_TYPE)) - {"CumProd"},
-        "Bernoulli",
-        "BitCast",
-        "BlackmanWindow",
-        "Cast",
-        "CastLike",
-        "Clip",
-        "ConcatFromSequence",
-        "Constant",
-        "ConstantOfShape",
-        "DepthToSpace",
-        "DequantizeLinear",
-        "Dropout",
-        "Expand",
-        "Flatten",
-        "GatherND",
-        "HammingWindow",
-        "HannWindow",
-        "Identity",
-        "If",
-        "IsInf",
-        "IsNaN",
-        "Loop",
-        "MelWeightMatrix",
-        "Mod",
-        "OneHot",
-        "Optional",
-        "OptionalGetElement",
-        "OptionalHasElement",
-        "PRelu",
-        "Pow",
-        "QuantizeLinear",
-        "RandomNormal",
-        "RandomNormalLike",
-        "RandomUniform",
-        "RandomUniformLike",
-        "Range",
-        "RegexFullMatch",
-        "Relu",
-        "Reshape",
-        "RotaryEmbedding",
-        "SequenceAt",
-        "SequenceConstruct",
-        "SequenceEmpty",
-        "SequenceErase",
-        "SequenceInsert",
-        "SequenceLength",
-        "SequenceMap",
-        "Shape",
-        "Size",
-        "SpaceToDepth",
-        "Squeeze",
-        "StringConcat",
-        "StringSplit",
-        "Transpose",
-        "Unsqueeze",
-        "Where",
-    )
-)
+_MAKING = """
+    BlackmanWindow Constant ConstantOfShape HammingWindow HannWindow MelWeightMatrix Optional OptionalGetElement
+    OptionalHasElement RandomNormal RandomUniform Range SequenceEmpty SequenceLength Shape Size StringSplit
+"""
+_OTHERS = "BitCast Bernoulli DequantizeLinear Dropout If Loop QuantizeLinear RandomNormalLike RandomUniformLike "
+APART = (
+    kinds.BY_ELEMENT | kinds.MOVED | kinds.names(_MAKING) | kinds.names(f"{_OTHERS} RotaryEmbedding SequenceMap")
+) - _ONNX.keys()
 # Inputs that say more than a shape: what is computed depends on the numbers.
 _MEASURED: Mapping[str, Collection[int]] = {
     **dict.fromkeys(("BlackmanWindow", "DFT", "HammingWindow", "HannWindow", "MelWeightMatrix"), range(3)),
@@ -370,14 +304,15 @@ _MEASURED: Mapping[str, Collection[int]] = {
 _LAYOUT = frozenset(
     ("Cast", "Concat", "Expand", "Flatten", "Identity", "Reshape", "Squeeze", "Tile", "Transpose", "Unsqueeze")
 )
+_OF_NUMBERS = kinds.BASIC | kinds.DIVIDED | kinds.BITS & kinds.BROADCASTS | {"Max", "Min"}
 FLOW = SizeFlow(
     shapes=frozenset(("Shape", "Size")),
     saying={
         kind: tuple(position for position in says if position not in _MEASURED.get(kind, ()))
-        for kind, says in SHAPE_INPUTS.items()
+        for kind, says in kinds.SHAPE_INPUTS.items()
     },
     layout=_LAYOUT,
-    of_sizes=_LAYOUT | set(ARITHMETIC) - {"Pow"} | {"Gather", "Mod", "Min", "Max", "ReduceProd", "Slice", "Split"},
+    of_sizes=_LAYOUT | _OF_NUMBERS | {"Gather", "ReduceProd", "Slice", "Split"},
     picking={
         "Gather": "axis",
         "GatherElements": "axis",

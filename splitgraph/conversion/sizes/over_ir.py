@@ -21,10 +21,10 @@ from splitgraph.conversion.sizes.over import (
     sums_letters,
     to_the_last,
 )
-from splitgraph.inference.rules.openvino.aliases import BROADCAST, BROADCAST_LOGIC, KEEP_TYPE, RENAMED
+from splitgraph.inference.rules.openvino.aliases import KEEP_TYPE
 from splitgraph.inference.rules.openvino.attributes import flag, number, numbers
 from splitgraph.inference.rules.openvino.control_flow import ports_of
-from splitgraph.model.schemas.kinds import LAYER_SHAPE_INPUTS
+from splitgraph.model.schemas.kinds import LAYER_OPERATORS, LAYER_REDUCTIONS, LAYER_SHAPE_INPUTS
 from splitgraph.splits.openvino_split_1 import DOMAIN
 
 
@@ -130,7 +130,6 @@ def _iterations(site: Site) -> Iterable[Place]:
             yield entry.external, entry.axis
 
 
-_REDUCTIONS = ("L1", "L2", "LogicalAnd", "LogicalOr", "Max", "Mean", "Min", "Prod", "Sum")
 _FROM_CHANNELS = """
     BinaryConvolution Convolution ConvolutionBackpropData DeformableConvolution ExtractImagePatches GroupConvolution
     GroupConvolutionBackpropData GroupNormalization I420toBGR I420toRGB ISTFT NV12toBGR NV12toRGB RegionYolo ReorgYolo
@@ -187,18 +186,15 @@ _LAYERS: Mapping[str, Over] = {
     **dict.fromkeys(_FROM_SIDES.split(), to_the_last(2)),
     **dict.fromkeys((f"{kind}Cell" for kind in ("AUGRU", "GRU", "LSTM", "RNN")), on_axes(1)),
     **dict.fromkeys((f"{kind}Sequence" for kind in ("AUGRU", "GRU", "LSTM", "RNN")), on_axes(1, 2)),
-    **dict.fromkeys((f"Reduce{kind}" for kind in _REDUCTIONS), _said_by(1)),
+    **dict.fromkeys(LAYER_REDUCTIONS, _said_by(1)),
 }
 OVER_LAYERS: Mapping[tuple[str, str], Over] = {(DOMAIN, name): over for name, over in _LAYERS.items()}
 # Layers of which the rules of `reshape` say what they need to be apart are among them, and those with bodies.
 _MOVING = """
-    Assign BatchNormInference Broadcast Clamp Convert ConvertPromoteTypes DepthToSpace Divide FakeQuantize
-    Identity If NotEqual OneHot PReLU RandomUniform Range ReadValue Reshape Select ShapeOf SpaceToDepth
-    SquaredDifference Squeeze Transpose Unsqueeze
+    Assign Broadcast Clamp Convert ConvertPromoteTypes DepthToSpace FakeQuantize Identity If IsFinite NotEqual OneHot
+    RandomUniform Range ReadValue Reshape ShapeOf SpaceToDepth SquaredDifference Squeeze Transpose Unsqueeze
 """
-APART_LAYERS = frozenset(
-    {*_MOVING.split(), *RENAMED, *BROADCAST, *BROADCAST_LOGIC, *KEEP_TYPE.split()} - _LAYERS.keys()
-)
+APART_LAYERS = frozenset({*_MOVING.split(), *LAYER_OPERATORS, *KEEP_TYPE.split()} - _LAYERS.keys())
 
 _LAYOUT = frozenset(("Broadcast", "Concat", "Convert", "ConvertLike", "Identity", "Reshape", "Squeeze", "Tile")) | {
     "Transpose",

@@ -26,6 +26,7 @@ from splitgraph.conversion.sizes.readings import (
 )
 from splitgraph.dim import Dim, DimLike, symbol, symbols_of
 from splitgraph.model.onnx_proto import GraphProto
+from splitgraph.model.schemas import kinds
 from splitgraph.model.scopes import MAIN
 from splitgraph.model.value_type import ValueType, tensor, vector
 
@@ -407,9 +408,7 @@ _ONNX: Mapping[str, Rule] = {
     "Tile": _tile,
     "OneHot": read_depth,
     "CenterCropPad": _sizes_in(1),
-    "LSTM": _recurrent,
-    "GRU": _recurrent,
-    "RNN": _recurrent,
+    **dict.fromkeys(kinds.RECURRENT, _recurrent),
     "ReverseSequence": _reverse_sequence,
     "Gather": _gather,
     "Identity": _identity,
@@ -434,28 +433,12 @@ RULES: Mapping[tuple[str, str], Rule] = {
 }
 # The input that says a size, by operator.
 SAYING = {
-    "AffineGrid": 1,
-    "BlackmanWindow": 0,
-    "CenterCropPad": 1,
-    "Col2Im": 1,
-    "ConstantOfShape": 0,
-    "DFT": 1,
-    "Expand": 1,
-    "GRU": 4,
-    "Gather": 1,
-    "HammingWindow": 0,
-    "HannWindow": 0,
-    "LSTM": 4,
-    "Loop": 0,
-    "MaxUnpool": 2,
-    "OneHot": 1,
-    "RNN": 4,
+    **{name: kinds.SHAPE_INPUTS[name][0] for name in _ONNX if name in kinds.SHAPE_INPUTS},
+    # The end, not the start; sizes, not scales; and lengths.
     "Range": 1,
-    "Reshape": 1,
     "Resize": 3,
-    "ReverseSequence": 1,
     "Slice": 2,
-    "Split": 1,
-    "Tile": 1,
-    "TopK": 1,
+    "Gather": 1,
+    "ReverseSequence": 1,
+    **dict.fromkeys(kinds.RECURRENT, 4),
 }

@@ -15,6 +15,7 @@ from onnx import helper, numpy_helper
 
 from splitgraph.formats.openvino_ir import Layer, OpenVINOModel
 from splitgraph.formats.openvino_ir.notation import dtype_of
+from splitgraph.model.schemas.kinds import LAYER_OPERATORS, LAYER_REDUCTIONS, REDUCES, names
 from splitgraph.model.value_type import DTYPE_NUMBERS
 from splitgraph.verification.models.ir_constants import IRConstant
 from splitgraph.verification.values import Array
@@ -22,34 +23,16 @@ from splitgraph.verification.values import Array
 _OPSET = 18
 # A constant with more elements is an input.
 _MOST_ELEMENTS = 2**16
+# Layers that are told things in another way than their operator, such as a slope for each channel, and operators that
+# the opset does not have.
+_OTHERWISE = names("BitwiseLeftShift BitwiseRightShift ConvertLike Elu Gelu HardSigmoid IsInf Mod PReLU Selu Swish")
 # Layers that are nodes of the same inputs and no attributes, by the operator.
 _SAME: Mapping[str, str] = {
-    **{name: name for name in ("Abs", "Acos", "Add", "Asin", "Atan", "Cos", "Cosh", "Equal", "Erf", "Exp", "Floor")},
-    **{name: name for name in ("Greater", "Less", "Log", "Mish", "Sigmoid", "Sign", "Sin", "Sinh", "Sqrt", "Tan")},
-    **{name: name for name in ("Tanh", "PRelu", "GatherND", "Squeeze", "Unsqueeze")},
-    "Ceiling": "Ceil",
-    "Divide": "Div",
-    "FloorMod": "Mod",
-    "GreaterEqual": "GreaterOrEqual",
-    "HSwish": "HardSwish",
-    "LessEqual": "LessOrEqual",
-    "LogicalAnd": "And",
-    "LogicalNot": "Not",
-    "LogicalOr": "Or",
-    "LogicalXor": "Xor",
-    "Maximum": "Max",
-    "Minimum": "Min",
-    "Multiply": "Mul",
-    "Negative": "Neg",
-    "Power": "Pow",
-    "ReLU": "Relu",
-    "Round": "Round",
-    "Select": "Where",
+    **{layer: op for layer, op in LAYER_OPERATORS.items() if layer not in _OTHERWISE},
+    **{name: name for name in ("GatherND", "Squeeze", "Unsqueeze")},
     "ShapeOf": "Shape",
-    "SoftPlus": "Softplus",
-    "Subtract": "Sub",
 }
-_REDUCING = {"ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum", "ReduceL1", "ReduceL2"}
+_REDUCING = REDUCES.intersection(LAYER_REDUCTIONS)
 
 
 class _OnnxFromIR:

@@ -22,6 +22,7 @@ from splitgraph.inference import infer_model
 from splitgraph.inference.analysis import Analysis
 from splitgraph.inference.openvino_ir import mirror
 from splitgraph.inference.openvino_ir.infer import analyse_mirror
+from splitgraph.model.schemas import kinds
 from splitgraph.model.schemas.kinds import may_draw
 from splitgraph.model.scopes import MAIN, implies_opset, scopes, write_implied_opset
 from splitgraph.model.value_type import DTYPE_NAMES, DTYPE_NUMBERS, UNKNOWN, ValueType
@@ -41,10 +42,7 @@ _DISTRIBUTIONS: Mapping[str, str] = {
 }
 _RANDOM_LAYERS = frozenset({"RandomUniform", "Multinomial"})
 # Operators that copy elements unchanged. Weights may be stored as float16 while nothing computes in float16.
-_COPYING = frozenset(
-    {"Cast", "CastLike", "Concat", "Constant", "ConstantOfShape", "Expand", "Flatten", "Gather", "Identity", "Reshape"}
-    | {"Slice", "Split", "Squeeze", "Tile", "Transpose", "Unsqueeze"}
-)
+_COPYING = kinds.MOVED | {"Cast", "CastLike", "Constant", "ConstantOfShape"}
 # OpenVINO names a Result after the tensor that it reads, with this suffix.
 _SINK = re.compile(r"/sink_port_\d+$")
 

@@ -12,8 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import numpy as np
 import onnx
 
-from splitgraph.inference.rules.onnx.elementwise import ARITHMETIC, LOGIC, SAME_TYPE, UNARY, VARIADIC
-from splitgraph.model.schemas import version_at
+from splitgraph.model.schemas import kinds, version_at
 from splitgraph.model.scopes import FunctionKey, called_function, function_key, plain_domain, subgraphs
 from splitgraph.verification.models.model_files import elements_of, nodes_within, scoped_nodes
 from splitgraph.verification.models.model_pair import ComparedModel
@@ -21,10 +20,7 @@ from splitgraph.verification.regions.find import FoundRegion
 from splitgraph.verification.regions.sides import ModelSide
 
 # Operators of which each element of the result is computed of one element of each input, or is one.
-_ELEMENTWISE = frozenset({*ARITHMETIC, *LOGIC, *VARIADIC, *UNARY, *SAME_TYPE})
-_ELEMENTWISE |= {"Cast", "CastLike", "Clip", "Constant", "IsInf", "IsNaN", "Mod", "PRelu", "Pow", "Relu", "Where"}
-_ELEMENTWISE |= {"Concat", "ConstantOfShape", "Expand", "Flatten", "Gather", "GatherElements", "GatherND", "Identity"}
-_ELEMENTWISE |= {"Reshape", "Shape", "Size", "Slice", "Split", "Squeeze", "Tile", "Transpose", "Unsqueeze"}
+_ELEMENTWISE = kinds.BY_ELEMENT | kinds.PICKED | {"Concat", "Constant", "ConstantOfShape", "Shape", "Size"}
 _ADDING = frozenset({"Add", "Mean", "Sub", "Sum"})
 # Functions that have a value at infinity or 0, or none, whatever is added first. So has a division by data.
 _NAN_OF_INFINITY = frozenset(

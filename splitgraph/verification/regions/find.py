@@ -26,6 +26,7 @@ import onnx
 
 from splitgraph.differences.matching import ValueNames, match_nodes
 from splitgraph.formats.constants import Folder, UnknownFolder
+from splitgraph.model.schemas import kinds
 from splitgraph.model.schemas.kinds import shape_inputs
 from splitgraph.model.value_type import UNKNOWN, ValueType
 from splitgraph.verification.models.model_files import elements_of
@@ -38,35 +39,16 @@ from splitgraph.verification.regions.sides import ModelSide, reached, reached_fo
 LIMITING = frozenset({"Cast", "Relu", "Abs", "Clip"})
 # Operators that tell 0.0 from -0.0, and at which input; and those that pass the sign of a zero on.
 _TELLING_SIGNS = {"Div": 1, "Reciprocal": 0, "Pow": 0, "BitCast": 0}
-_KEEPING_SIGNS = frozenset(
-    {
-        "Abs",
-        "Cast",
-        "Concat",
-        "Expand",
-        "Flatten",
-        "Gather",
-        "Identity",
-        "Mul",
-        "Neg",
-        "Reshape",
-        "Slice",
-        "Split",
-        "Sqrt",
-    }
-    | {"Squeeze", "Transpose", "Unsqueeze", "Where"}
-)
+_KEEPING_SIGNS = kinds.MOVED | kinds.MOVED_BY_DEFAULT.keys() | kinds.SIGNED | {"Cast", "Mul", "Sqrt"}
 # Operators that move elements, and compute nothing.
-_MOVING = frozenset(
-    {"Cast", "Concat", "Convert", "Flatten", "Gather", "Identity", "Reshape", "Slice", "Squeeze", "StridedSlice"}
-    | {"Transpose", "Unsqueeze"}
-)
+_MOVING = kinds.MOVED | {"Cast", "Convert", "StridedSlice"}
 # So many kept nodes at most belong to a region.
 _MOST_CONTEXT = 16
 # With what its inputs are computed from, a region has at most so many nodes.
 _MOST_BEHIND = 2000
 # A constant with more elements is no list of limits or sizes.
 _MOST_NUMBERS = 8
+
 
 # A node: 0 for the first model and 1 for the second one, and its index in the main graph.
 _Node = tuple[int, int]

@@ -18,6 +18,7 @@ import onnx
 from splitgraph.conversion.folding.certainty import is_certain, may_be_certain
 from splitgraph.inference import infer_model
 from splitgraph.inference.computed_values import NOT_COMPUTED, is_computed_alike
+from splitgraph.model.schemas import kinds
 from splitgraph.model.schemas.history import version_at
 from splitgraph.model.schemas.kinds import may_draw
 from splitgraph.model.scopes import MAIN, opset_imports, reads, subgraphs
@@ -31,9 +32,9 @@ from splitgraph.verification.regions.find import FoundRegion
 from splitgraph.verification.regions.sides import ModelSide
 from splitgraph.verification.values import Array, UnsupportedError, Value
 
-_MOVING = frozenset(
-    {"Concat", "Flatten", "Gather", "Identity", "Reshape", "Slice", "Split", "Squeeze", "Transpose", "Unsqueeze"}
-)
+# Scatters may write twice to a place, and some engines add what a Where chooses to zeros. Expand and Tile may make much
+# more than they read.
+_MOVING = kinds.PICKED - {"Expand", "Tile"} | {"Concat"}
 # Operators whose result is the nearest number, so that all engines give the same.
 _SCALING = frozenset({"Abs", "Add", "DequantizeLinear", "Div", "Mul", "Neg", "Sub"})
 # Constants of more bytes are not moved, and not scaled.

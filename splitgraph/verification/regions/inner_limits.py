@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import onnx
 
+from splitgraph.model.schemas import kinds
 from splitgraph.model.scopes import reads
 from splitgraph.verification.models.model_files import is_default_domain
 from splitgraph.verification.reference.evaluator import load, run
@@ -41,24 +42,13 @@ _MOST_COLUMNS = 4
 # So many sets of values have limits of two inputs at once.
 _MOST_TOGETHER = 16
 _SMALLEST_POWER, _LARGEST_POWER, _LARGEST = -8, 40, 2.0**50
-COMPARISONS = frozenset({"Clip", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Max", "Min"})
-_BITWISE = frozenset({"BitShift", "BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor"})
+COMPARISONS = kinds.BROADCASTS & (kinds.COMPARED | kinds.ORDERED) | {"Clip"}
 # Operators that compute each element from one element of each input.
-BY_ELEMENT = frozenset(
-    {"Abs", "Acos", "Add", "And", "Asin", "Atan", "Cast", "Ceil", "Celu", "Clip", "Constant", "Cos", "Cosh", "Div"}
-    | {"Elu", "Erf", "Exp", "Floor", "Gelu", "HardSigmoid", "HardSwish", "Identity", "IsInf", "IsNaN", "LeakyRelu"}
-    | {"Log", "Mean", "Mish", "Mod", "Mul", "Neg", "Not", "Or", "Pow", "Reciprocal", "Relu", "Round", "Selu", "Shrink"}
-    | {"Sigmoid", "Sign", "Sin", "Sinh", "Softplus", "Softsign", "Sqrt", "Sub", "Sum", "Tan", "Tanh", "Where", "Xor"}
-    | {"ThresholdedRelu"}
-    | COMPARISONS
-    | _BITWISE
-)
+BY_ELEMENT = kinds.BY_ELEMENT | {"Constant"}
 # Operators that give 0 where an input is 0, or pass elements on: who watches the input knows when.
-_KEEPING_ZERO = frozenset(
-    {"Abs", "Asin", "Atan", "Cast", "Concat", "Constant", "Div", "Erf", "Expand", "Flatten", "Gather", "Identity"}
-    | {"LeakyRelu", "Mul", "Neg", "Relu", "Reshape", "Shape", "Sign", "Slice", "Sqrt", "Squeeze", "Tanh", "Transpose"}
-    | {"Unsqueeze", "Where", "Softmax", "Sigmoid", "Exp", "Not", "And", "Or", "Xor", "IsNaN", "IsInf", "Split"}
-)
+_KEEPING_ZERO = kinds.PICKED | kinds.LOGICAL | kinds.SIGNED
+_KEEPING_ZERO |= kinds.names("Asin Atan Cast Concat Constant Div Erf Exp IsInf IsNaN LeakyRelu Mul Relu Shape Sigmoid")
+_KEEPING_ZERO |= {"Sign", "Softmax", "Sqrt", "Tanh", "Where"}
 # Operators whose results jump where an input is 0, or have no meaning there.
 _JUMPING = frozenset({"Cast", "Ceil", "Floor", "Log", "Mod", "Not", "Pow", "Reciprocal", "Round", "Sign", *COMPARISONS})
 
@@ -193,7 +183,7 @@ def _watches(model: onnx.ModelProto) -> Iterator[_Watch]:
     for node in nodes:
         computed |= set(node.output) if computed & set(reads(node)) else set()
         jumping |= set(node.input[1:] if node.op_type == "Div" else node.input if node.op_type in _JUMPING else ())
-    has_bits = any(node.op_type in _BITWISE for node in nodes)
+    has_bits = any(node.op_type in kinds.BITS for node in nodes)
     for node in nodes:
         names = [name for name in node.input if name]
         if node.op_type in COMPARISONS and computed & set(names) - given:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import onnx
 
-from splitgraph.model.schemas.kinds import SHAPE_INPUTS
+from splitgraph.model.schemas import kinds
 from splitgraph.verification.regions.constants import ATTRIBUTE, HeldConstant, held_constants
 from splitgraph.verification.values import Array, Value
 
@@ -32,9 +32,7 @@ _SHARE, _CASES_AMONG_OTHERS = 1 / 3, 24
 MULTIPLES = (0.5, 1.5, 2.5, -0.5, -1.0, 127.0, 127.5, 128.0, -128.0, -128.5, -129.0, 255.0, 255.5, 256.0, 32768.0)
 # Operators that multiply by a constant, or read it at positions, at these inputs: none of it is compared with data.
 _WEIGHED: Mapping[str, Collection[int]] = {
-    **dict.fromkeys(("MatMul", "MatMulInteger", "Gemm", "Einsum"), (0, 1, 2)),
-    **dict.fromkeys(("Conv", "ConvTranspose", "ConvInteger", "QLinearConv", "DeformConv"), range(9)),
-    **dict.fromkeys(("LSTM", "GRU", "RNN", "QLinearMatMul"), range(9)),
+    **dict.fromkeys((*kinds.CONVOLUTIONS, *kinds.PRODUCTS, *kinds.RECURRENT, "Einsum"), range(9)),
     **dict.fromkeys(("Gather", "GatherElements", "GatherND"), (0, 1)),
     **dict.fromkeys(("Dropout", "Resize"), (1, 2)),
     **dict.fromkeys(("Squeeze", "Unsqueeze", "CumSum", "DequantizeLinear"), (1, 2)),
@@ -98,7 +96,7 @@ def is_compared(constant: HeldConstant) -> bool:
         bool(constant.readers)
         and 1 <= constant.size <= _LARGEST
         and not all(
-            position in _WEIGHED.get(op_type, ()) or position in SHAPE_INPUTS.get(op_type, ())
+            position in _WEIGHED.get(op_type, ()) or position in kinds.SHAPE_INPUTS.get(op_type, ())
             for op_type, position in constant.readers
         )
     )

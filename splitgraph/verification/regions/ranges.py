@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import onnx
 
+from splitgraph.model.schemas import kinds
 from splitgraph.model.tensor_data import is_external
 from splitgraph.model.value_type import DTYPE_NAMES, UNKNOWN
 from splitgraph.verification.models.model_files import elements_of, is_default_domain
@@ -36,11 +37,6 @@ _RANGES: Mapping[str, Range] = {
     **dict.fromkeys(("Exp", "ReduceL1", "ReduceL2", "ReduceSumSquare", "Softplus", "Sqrt"), (0.0, math.inf)),
     "LogSoftmax": (-math.inf, 0.0),
 }
-# Operators whose results are elements of their first input.
-_PASSING = frozenset(
-    {"DepthToSpace", "Expand", "Flatten", "Gather", "GatherElements", "GatherND", "Identity", "Reshape", "Slice"}
-    | {"SpaceToDepth", "Split", "Squeeze", "Tile", "TopK", "Transpose", "Unsqueeze"}
-)
 # Functions that grow, or fall, with each of their operands, and of which an engine gives the nearest number.
 _MONOTONE: Mapping[str, Callable[..., Any]] = {
     "Add": operator.add,
@@ -81,7 +77,7 @@ class ValueRanges:
             return (_RANGES[op_type] if self._whole(node.output[0]) == _ANY else None,)
         if op_type in ("ArgMax", "ArgMin"):
             return (self._positions(node, 0),)
-        if op_type in _PASSING:
+        if op_type in kinds.PICKED | {"TopK"}:
             own = self._operand(node.input[0])
             return (own, self._positions(node, -1)) if op_type == "TopK" else [own] * len(node.output)
         return (_fitting(self._computed(node), self._whole(node.output[0])),)

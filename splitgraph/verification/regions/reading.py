@@ -25,6 +25,7 @@ import numpy as np
 import numpy.typing as npt
 import onnx
 
+from splitgraph.model.schemas import kinds
 from splitgraph.verification.comparison import Comparison
 from splitgraph.verification.regions.constants import HeldConstant, held_constants
 from splitgraph.verification.regions.folding import computed_tables
@@ -50,12 +51,9 @@ _RESIZING = frozenset({"Resize", "Upsample"})
 # A constant of one model with more elements is not copied.
 _MOST_OF_ONE = 2**20
 # Operators that read all elements of a constant whenever they compute anything.
-_READING_ALL = frozenset(
-    {"Add", "Sub", "Mul", "Div", "MatMul", "MatMulInteger", "QLinearMatMul", "Gemm", "LSTM", "GRU", "RNN"}
-    | {"Conv", "ConvInteger", "ConvTranspose", "QLinearConv", "BatchNormalization", "InstanceNormalization"}
-    | {"GroupNormalization", "LayerNormalization", "RMSNormalization", "PRelu", "Pad", "Resize", "Tile"}
-    | {"ConstantOfShape", "Expand", "Reshape"}
-)
+_READING_ALL = kinds.BASIC | kinds.CONVOLUTIONS | kinds.PRODUCTS | kinds.RECURRENT
+_READING_ALL |= kinds.names("BatchNormalization Div GroupNormalization InstanceNormalization LayerNormalization PRelu")
+_READING_ALL |= kinds.names("ConstantOfShape Expand Pad RMSNormalization Reshape Resize Tile")
 # The attribute of RegexFullMatch.
 _PATTERN = "pattern"
 

@@ -21,6 +21,7 @@ from splitgraph.verification.inputs.solver import SymbolSizes
 from splitgraph.verification.models.model_files import elements_of, is_default_domain, specialise
 from splitgraph.verification.reference.evaluator import load, run
 from splitgraph.verification.regions.cut import add_constant, rename_values
+from splitgraph.verification.regions.inner_limits import COMPARISONS
 from splitgraph.verification.regions.sides import ModelSide, reached
 from splitgraph.verification.regions.size_numbers import SizeNumbers
 from splitgraph.verification.values import Array
@@ -33,7 +34,6 @@ _MOST_COMPUTED = 2**18
 _DEEPEST = 8
 # What a node reads as a position or an extent is reached by any run if it is smaller. No larger length is tried.
 _LEAST_LENGTH, LARGEST = 8, 2**22
-_COMPARISONS = frozenset({"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Max", "Min", "Clip"})
 # Nodes whose results are compared as they are, and those that read a condition.
 _CONDITIONS = frozenset({"And", "Not", "Or", "Sign", "Xor"})
 _CONDITIONAL = frozenset({"If", "Where"})
@@ -292,14 +292,14 @@ def _compared_names(node: onnx.NodeProto) -> list[str]:
         return []
     if node.op_type in _CONDITIONAL:
         return [node.input[0]]
-    if node.op_type in _COMPARISONS:
+    if node.op_type in COMPARISONS:
         return list(node.input)
     return list(node.output) if node.op_type in _CONDITIONS else []
 
 
 def _compared(node: onnx.NodeProto, arrays: Sequence[Array]) -> Iterator[bytes]:
     """Yield how the inputs of a comparison stand to each other: smaller, equal or larger. Other values as they are."""
-    if node.op_type not in _COMPARISONS:
+    if node.op_type not in COMPARISONS:
         yield from (array.tobytes() for array in arrays)
         return
     numbers = [array.astype(np.float64) for array in arrays]

@@ -19,7 +19,7 @@ from splitgraph.inference.rules.openvino.aliases import BROADCAST, BROADCAST_LOG
 OF_ONE = [(layer, operator) for layer, operator in RENAMED.items() if layer not in ("ConvertLike", "Einsum")]
 OF_TWO = [*BROADCAST.items(), *BROADCAST_LOGIC.items()]
 BOOLEAN = {"LogicalAnd", "LogicalNot", "LogicalOr", "LogicalXor"}
-INTEGER = {"BitwiseAnd", "BitwiseLeftShift", "BitwiseOr", "BitwiseRightShift", "BitwiseXor"}
+INTEGER = {"BitwiseAnd", "BitwiseLeftShift", "BitwiseNot", "BitwiseOr", "BitwiseRightShift", "BitwiseXor"}
 
 
 def of_layer(folder: Path, layer: str, shapes: list[str]) -> tuple[str | None, list[int | None] | None]:
@@ -43,7 +43,7 @@ def of_operator(layer: str, operator: str, shapes: list[str]) -> tuple[str | Non
         [helper.make_tensor_value_info(name, kind, shape) for name, shape in zip(names, dims, strict=True)],
         [onnx.ValueInfoProto(name="y")],
     )
-    analysis = splitgraph.infer(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)]))
+    analysis = splitgraph.infer(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 24)]))
     return described(analysis)
 
 

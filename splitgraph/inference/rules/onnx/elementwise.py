@@ -29,6 +29,7 @@ from splitgraph.inference.rules.operands import (
     static_count,
     tolerate,
 )
+from splitgraph.model.schemas import kinds
 from splitgraph.model.value_type import MAX_ITEMS, Contents, Item, ValueType, scalar, tensor
 
 ARITHMETIC: dict[str, BinaryItem | None] = {
@@ -64,44 +65,6 @@ UNARY: dict[str, UnaryItem] = {
 }
 # Shapes come of a few numbers; more floating-point ones are weights.
 _MOST_FLOATS = 64
-SAME_TYPE = (
-    "Acos",
-    "Acosh",
-    "Affine",
-    "Asin",
-    "Asinh",
-    "Atan",
-    "Atanh",
-    "BitwiseNot",
-    "Celu",
-    "Cos",
-    "Cosh",
-    "CumProd",
-    "Elu",
-    "Erf",
-    "Exp",
-    "Gelu",
-    "HardSigmoid",
-    "HardSwish",
-    "LeakyRelu",
-    "Log",
-    "Mish",
-    "ParametricSoftplus",
-    "Reciprocal",
-    "Scale",
-    "ScaledTanh",
-    "Selu",
-    "Shrink",
-    "Sigmoid",
-    "Sin",
-    "Sinh",
-    "Softplus",
-    "Softsign",
-    "Swish",
-    "Tan",
-    "Tanh",
-    "ThresholdedRelu",
-)
 # From these versions on shapes broadcast both ways; before, the second is fitted to the first, or all are alike.
 _NUMPY_BROADCAST_SINCE = 7
 _VARIADIC_BROADCAST_SINCE = 8
@@ -111,7 +74,7 @@ _LAST_AXIS_SINCE = 13
 _SCALE_BY_CHANNEL_SINCE = 21
 
 
-@rule(*SAME_TYPE)
+@rule(*(kinds.EACH & kinds.ROUNDED) - {*UNARY, "PRelu"}, "BitwiseNot", "CumProd")
 def same_type(ctx: NodeContext) -> Sequence[ValueType] | None:
     """Return the type of the first input."""
     known = ctx.input(0)

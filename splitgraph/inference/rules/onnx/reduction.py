@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from splitgraph.dim import DimLike
 from splitgraph.inference.context import NodeContext
@@ -30,19 +30,15 @@ from splitgraph.inference.rules.operands import (
     static_count,
     tolerate,
 )
+from splitgraph.model.schemas.kinds import REDUCTIONS
 from splitgraph.model.value_type import DTYPE_NAMES, Contents, Item, ValueType, tensor, vector
 
-REDUCTIONS: dict[str, BinaryItem | None] = {
+# How the rules follow the elements.
+COMBINED: Mapping[str, BinaryItem] = {
     "ReduceSum": exact.add,
     "ReduceProd": exact.multiply,
     "ReduceMax": exact.largest,
     "ReduceMin": exact.smallest,
-    "ReduceMean": None,
-    "ReduceL1": None,
-    "ReduceL2": None,
-    "ReduceLogSum": None,
-    "ReduceLogSumExp": None,
-    "ReduceSumSquare": None,
 }
 # Of nothing, where that is an integer of every type.
 _OF_NOTHING = {"ReduceSum": 0, "ReduceProd": 1}
@@ -64,7 +60,7 @@ def _reduce(ctx: NodeContext) -> Sequence[ValueType]:
     if dims is None:
         return [tensor(dtype, () if not axes and not keep else None)]
     where = normal_axes(axes, len(dims)) if axes else tuple(range(len(dims)))
-    return reduced(ctx, REDUCTIONS[ctx.node.op_type], dims, where, keep)
+    return reduced(ctx, COMBINED.get(ctx.node.op_type), dims, where, keep)
 
 
 def reduced(

@@ -17,56 +17,30 @@ from splitgraph.inference.rules.onnx.matmul import product_of
 from splitgraph.inference.rules.openvino.attributes import flag, layer, number
 from splitgraph.inference.rules.openvino.elementwise import broadcasting
 from splitgraph.inference.rules.operands import dims_of, like_input
+from splitgraph.model.schemas.kinds import BROADCASTS, COMPARED, EACH, LAYER_OPERATORS, LOGICAL, names
 from splitgraph.model.value_type import ValueType
 from splitgraph.splits.openvino_split_1 import DOMAIN
 
+# Layers with rules of their own. Elements of Relu and Round are not followed: a layer may round halves in another way.
+_OF_ITS_OWN = names("PReLU ReLU Relu Round")
 # Only the name differs: ONNX's rule is the layer's.
 RENAMED: Mapping[str, str] = {
-    "Abs": "Abs",
-    "Ceiling": "Ceil",
-    "ConvertLike": "CastLike",
+    **{layer: op for layer, op in LAYER_OPERATORS.items() if op in EACH and layer not in _OF_ITS_OWN},
     "Einsum": "Einsum",
-    "Floor": "Floor",
     # No operator of ONNX, but a boolean for each element, too.
     "IsFinite": "IsNaN",
-    "IsInf": "IsInf",
-    "IsNaN": "IsNaN",
-    "LogicalNot": "Not",
-    "Negative": "Neg",
-    "Sign": "Sign",
-    "Sqrt": "Sqrt",
 }
 # The elements are those of ONNX's operator (with an attribute); `auto_broadcast` says how the shapes fit each other.
+_OF_TWO = {layer: op for layer, op in LAYER_OPERATORS.items() if op in BROADCASTS and layer not in ("Divide", "Select")}
+BROADCAST_LOGIC: Mapping[str, str] = {layer: op for layer, op in _OF_TWO.items() if op in COMPARED | LOGICAL}
 BROADCAST: Mapping[str, str] = {
-    "Add": "Add",
-    "BitwiseAnd": "BitwiseAnd",
-    "BitwiseLeftShift": "BitShift",
-    "BitwiseOr": "BitwiseOr",
-    "BitwiseRightShift": "BitShift",
-    "BitwiseXor": "BitwiseXor",
-    "FloorMod": "Mod",
-    "Maximum": "Max",
-    "Minimum": "Min",
+    **{layer: op for layer, op in _OF_TWO.items() if layer not in BROADCAST_LOGIC},
     "Mod": "Mod, fmod=1",
-    "Multiply": "Mul",
-    "Power": "Pow",
-    "Subtract": "Sub",
-}
-BROADCAST_LOGIC: Mapping[str, str] = {
-    "Equal": "Equal",
-    "Greater": "Greater",
-    "GreaterEqual": "GreaterOrEqual",
-    "Less": "Less",
-    "LessEqual": "LessOrEqual",
-    "LogicalAnd": "And",
-    "LogicalOr": "Or",
-    "LogicalXor": "Xor",
 }
 # The output has the type and shape of the first input.
 KEEP_TYPE = """
-    Acos Acosh Asin Asinh Atan Atanh BatchNormInference BitwiseNot Cos Cosh CumSum Elu Erf ErfInv Exp FakeConvert
-    GRN GatherTree Gelu HSigmoid HSwish HardSigmoid Inverse LRN Log LogSoftmax MVN Mish NormalizeL2 ReLU Relu
-    Reverse Roll Round Selu ShuffleChannels Sigmoid Sin Sinh SliceScatter SoftMax SoftPlus SoftSign Swish Tan Tanh
+    BatchNormInference CumSum ErfInv FakeConvert GRN GatherTree HSigmoid Inverse LRN LogSoftmax MVN NormalizeL2 ReLU
+    Relu Reverse Roll Round ShuffleChannels SliceScatter SoftMax
 """
 
 

@@ -11,7 +11,7 @@ from splitgraph.inference.rules.arithmetic import BinaryItem
 from splitgraph.inference.rules.broadcasting import broadcast_dims
 from splitgraph.inference.rules.onnx.constants import converted
 from splitgraph.inference.rules.onnx.elementwise import binary, follow_choice
-from splitgraph.inference.rules.onnx.reduction import REDUCTIONS, dims_after_unknown_axes, reduced
+from splitgraph.inference.rules.onnx.reduction import COMBINED, dims_after_unknown_axes, reduced
 from splitgraph.inference.rules.openvino.attributes import element_type, flag, layer, listed_axes, number, text
 from splitgraph.inference.rules.operands import (
     Dims,
@@ -25,6 +25,7 @@ from splitgraph.inference.rules.operands import (
     normal_axis,
     static_count,
 )
+from splitgraph.model.schemas.kinds import LAYER_REDUCTIONS
 from splitgraph.model.value_type import Contents, Item, ValueType, tensor
 
 # Of so few floats, a shape may be made.
@@ -176,12 +177,7 @@ def positions_among(ctx: NodeContext) -> Sequence[ValueType]:
     return [tensor(element_type(ctx, "output_type", "int64"), dims_of(ctx, values))]
 
 
-_REDUCTIONS = """
-    ReduceSum ReduceProd ReduceMax ReduceMin ReduceMean ReduceL1 ReduceL2 ReduceLogicalAnd ReduceLogicalOr
-"""
-
-
-@layer(*_REDUCTIONS.split())
+@layer(*LAYER_REDUCTIONS)
 def reduce(ctx: NodeContext) -> Sequence[ValueType]:
     """Reduce the input over the axes, which stay as 1 with `keep_dims`; over no axis if none is listed."""
     dtype, dims, axes = ctx.input(0).dtype, dims_of(ctx, 0), listed_axes(ctx, 1)
@@ -191,7 +187,7 @@ def reduce(ctx: NodeContext) -> Sequence[ValueType]:
     if axes is None:
         return [tensor(dtype, dims_after_unknown_axes(dims, keep))]
     where = tuple(dict.fromkeys(normal_axis(axis, len(dims)) for axis in axes))
-    return reduced(ctx, REDUCTIONS.get(ctx.node.op_type), dims, where, keep)
+    return reduced(ctx, COMBINED.get(ctx.node.op_type), dims, where, keep)
 
 
 @layer("ScaledDotProductAttention")
