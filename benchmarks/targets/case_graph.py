@@ -17,6 +17,8 @@ Array = np.ndarray[Any, Any]
 # How a value is given: initializer, Constant node, computed from constants, from the fixed or the open shape of an
 # input, from the elements of an input, or as an input of the graph; or not at all.
 How = Literal["init", "node", "folded", "sized", "shape", "computed", "input", "absent"]
+# The version of other domains than ai.onnx that models import: what skl2onnx writes where it suffices.
+DOMAIN_VERSION = 1
 _FLOATS = ("float32", "float16", "float64", "bfloat16")
 
 
@@ -193,7 +195,7 @@ class CaseGraph:
         graph = helper.make_graph(self.nodes, "case", inputs, outputs, initializers)
         imports = [helper.make_opsetid("", self.opset)]
         if self.domain:
-            imports.append(helper.make_opsetid(self.domain, 1))
+            imports.append(helper.make_opsetid(self.domain, DOMAIN_VERSION))
         return helper.make_model(graph, opset_imports=imports, ir_version=_ir_version(self.opset), producer_name="case")
 
     def feeds(self) -> dict[str, Array]:

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 import onnx
-from case_graph import CaseGraph
+from case_graph import DOMAIN_VERSION, CaseGraph
 from cases import write_case
 from chains import OLDEST, fully_measured, known_versions
 from factor_recipes import SHAPES, Recipe
@@ -28,6 +28,7 @@ from factor_recipes_of_exports import EXPORTS
 from factor_recipes_of_graphs import GRAPHS
 from factor_recipes_of_indices import INDICES
 from factor_recipes_of_layers import LAYERS
+from factor_recipes_of_ml import ML
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 sys.path[:0] = [str(Path(__file__).parents[2])]
@@ -38,7 +39,7 @@ from splitgraph.runtimes.check import examine  # noqa: E402
 from splitgraph.runtimes.node_traits import Kind  # noqa: E402
 
 Array = np.ndarray[Any, Any]
-RECIPES = [*SHAPES, *ELEMENTS, *LAYERS, *GRAPHS, *EXPORTS, *INDICES]
+RECIPES = [*SHAPES, *ELEMENTS, *LAYERS, *GRAPHS, *EXPORTS, *INDICES, *ML]
 SUBJECT = "subject"
 # The changes of data that is a constant, or computed from constants; in these families of cases.
 CONSTANT: Sequence[Mapping[str, Any]] = ({"data": "folded"}, {"data": "init"})
@@ -54,7 +55,7 @@ def write(folder: Path, operators: Sequence[str] = ()) -> dict[str, int]:
     controls.mkdir(parents=True, exist_ok=True)
     counts: dict[str, int] = {}
     for recipe in RECIPES:
-        if operators and recipe.operator not in operators:
+        if operators and f"{recipe.domain}.{recipe.operator}".lstrip(".") not in operators:
             continue
         for label, opset, changes in _versions(recipe):
             seen: set[Kind] = set()
@@ -84,6 +85,9 @@ def _versions(recipe: Recipe) -> Iterator[tuple[str, int, Sequence[Mapping[str, 
     """The versions of an operator that a recipe builds: its label, its opset, and the changes that it is measured
     with.
     """
+    if recipe.domain:
+        yield f"{recipe.domain}.{recipe.operator}-{DOMAIN_VERSION}", recipe.at, recipe.changes
+        return
     full = fully_measured(recipe.operator)
     newer = 99
     for version in reversed(known_versions(recipe.operator)):
@@ -163,6 +167,13 @@ def _control(graph: CaseGraph, expected: Mapping[str, Array]) -> tuple[ModelProt
     feeds, values = dict(graph.feeds()), dict(expected)
     constants = {*graph.constants, *(node.output[0] for node in nodes if node.op_type == "Constant"), ""}
     is_constant = constants.issuperset(graph.subject.input)
+    for name in {*graph.outputs} & {*graph.subject.output}:
+        # A result that the graph returns is given through an Add: of some runtimes, no input is an output.
+        feeds[f"{name}_given"] = array = graph.values[name]
+        kind = helper.np_dtype_to_tensor_dtype(array.dtype)
+        made.graph.input.append(helper.make_tensor_value_info(f"{name}_given", kind, array.shape))
+        made.graph.initializer.append(numpy_helper.from_array(np.zeros((), array.dtype), f"{name}_zero"))
+        nodes.append(helper.make_node("Add", [f"{name}_given", f"{name}_zero"], [name], name=f"n_{name}"))
     for name in _results(graph):
         array = graph.values[name]
         if isinstance(array, list):

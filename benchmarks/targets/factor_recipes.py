@@ -67,7 +67,7 @@ def _softmax(operator: str) -> Callable[..., None]:
 
 
 _SOFTMAX = changes(({"axis": axis} for axis in (0, 1, 2, -2, -3, None)), RANKS, OPEN, FLOATS)
-_SOFTMAX += [{"shape": (2, 3, 4, 6), "axis": 1}, {"shape": (2, 3, 4, 6), "axis": 3}, {"shape": (4, 6), "axis": 1}]
+_SOFTMAX += [{"shape": (2, 3, 4, 6), "axis": axis} for axis in (1, 2, 3)] + [{"shape": (4, 6), "axis": 1}]
 
 
 def _reduce(operator: str, axes_since: int) -> Callable[..., None]:
@@ -381,6 +381,7 @@ _GATHER = changes(
     [{"open": (0,), "given": "init"}, {"open": (1,), "given": "init"}, {"open": (0,)}],
     [{"shape": (2, 6, 4), "axis": 1, "given": "init", "indices": 0, "open": (0,)}],
     [{"shape": (2, 6, 4), "axis": 1, "given": "init", "indices": -1, "open": (1,)}],
+    [{"shape": (2, 2, 6, 4), "axis": 2, "given": "init", "indices": each} for each in (0, ((0, 2), (5, 1)))],
 )
 _GATHER_SIZES = changes(
     [{"given": "node"}, {"index": -1}, {"index": (1,)}, {"index": (0, 1)}, {"axis": None}, {"open": ()}],
@@ -454,7 +455,11 @@ _SLICE_DATA = changes(
 
 def _concat(g: CaseGraph, shape: Any = (2, 3, 4), axis: Any = 1, kinds: str = "dd", T: str = "float32",
             open: Any = ()) -> None:  # fmt: skip
-    names = [g.data(shape, T, open=open) if kind == "d" else g.given(g.numbers(*shape, dtype=T)) for kind in kinds]
+    """kinds: of each input, computed data, an initializer, or an input of the graph (x)."""
+    names = []
+    for kind in kinds:
+        held = g.numbers(*shape, dtype=T) if kind != "d" else None
+        names.append(g.data(shape, T, open=open) if held is None else g.given(held, "input" if kind == "x" else "init"))
     g.use(g.put("Concat", names, axis=axis), T)
 
 
@@ -469,6 +474,8 @@ _CONCAT = changes(
     [{"shape": (2, 3, 4, 5), "axis": 2}, {"kinds": "ddd"}, {"kinds": "d"}, {"kinds": "di"}, {"kinds": "id"}, *OPEN],
     [{"shape": (4,), "axis": 0}, {"shape": (3, 4)}, {"shape": (2, 3, 4, 5)}, {"shape": (2, 3, 2, 4, 5)}],
     [{"shape": (2, 3, 4, 5), "axis": 3}, {"T": "int64"}, {"T": "float16"}, {"T": "bool"}, {"T": "float64"}],
+    [{"kinds": kinds, "shape": (1, 3, 4, 5)} for kinds in ("xi", "ix", "xii")],
+    [{"kinds": "xi", "axis": 0}],
 )
 _CONCAT_SIZES = [
     {"kinds": kinds}
@@ -520,6 +527,7 @@ _PAD = changes(
     [
         {"shape": (3, 5), "pads": (0, 1, 0, 1)},
         {"shape": (2, 3, 5), "pads": (0, 0, 1, 0, 0, 1)},
+        {"shape": (2, 1, 5, 3, 4), "pads": (0, 0, 1, 0, 0, 0, 0, 1, 0, 0)},
         *OPEN,
         *FLOATS,
         {"T": "int32"},

@@ -16,8 +16,8 @@ from onnx import TensorProto, helper
 def _if(g: CaseGraph, cond: str = "computed", shape: Any = (2, 3), other: Any = (2, 3), outputs: int = 1,
         captures: bool = True, T: str = "float32", open: bool = False) -> None:  # fmt: skip
     x = g.data(shape, T, open=(0,) if open else ())
-    if cond == "shape":
-        test = g.add("Equal", [g.given(2, "shape", "int64"), g.constant(np.array(2))])
+    if cond in ("shape", "sized"):
+        test = g.add("Equal", [g.given(2, cond, "int64"), g.constant(np.array(2))])
     elif cond == "computed":
         total = g.add("ReduceMax", [g.data((2,))], keepdims=0)
         test = g.add("Greater", [total, g.constant(np.array(-9, np.float32))])
@@ -48,7 +48,7 @@ def _if(g: CaseGraph, cond: str = "computed", shape: Any = (2, 3), other: Any = 
 
 
 _IF = changes(
-    ways("cond", "init", "shape", "input"),
+    ways("cond", "init", "shape", "sized", "input"),
     [{"other": (4, 3)}, {"other": (6,)}, {"other": (1, 2, 3)}, {"outputs": 2}, {"captures": False}, {"T": "int64"}],
     [{"open": True}, {"open": True, "outputs": 2}],
 )

@@ -85,9 +85,13 @@ def _scatter_nd(g: CaseGraph, shape: Any = (4, 3), at: str = "init", index: Any 
     held = g.data(shape, T, open=open) if data == "data" else g.given(g.numbers(*shape, dtype=T), data)
     rows = np.asarray(index)
     size = (*rows.shape[:-1], *shape[rows.shape[-1] :])
-    more = g.data(size, T) if updates == "data" else g.given(g.numbers(*size, dtype=T), updates)
-    if at == "sized":
-        places = g.add("Reshape", [positions(g, "sized", (2,)), g.constant(np.array([2, 1]))])
+    if updates in ("sized", "shape"):
+        # One number for all that is written, as exporters write x[:, 1:3] = 0.
+        more = g.add("Expand", [g.constant(np.array(0.5, T)), g.given(list(size), updates, "int64")])
+    else:
+        more = g.data(size, T) if updates == "data" else g.given(g.numbers(*size, dtype=T), updates)
+    if at in ("sized", "shape"):
+        places = g.add("Reshape", [positions(g, at, (2,)), g.constant(np.array([2, 1]))])
     else:
         places = _indices(g, at, rows)
     (made,) = g.put("ScatterND", [held, places, more], reduction=reduction)
@@ -207,10 +211,12 @@ _EYE = changes(
 )
 
 
-def _one_hot(g: CaseGraph, shape: Any = (2, 3), axis: Any = None, depth: str = "init", values: str = "init") -> None:
+def _one_hot(g: CaseGraph, shape: Any = (2, 3), axis: Any = None, depth: str = "init", values: str = "init",
+             T: str = "float32", open: Any = ()) -> None:  # fmt: skip
     array = np.arange(int(np.prod(shape))).reshape(shape) % 4
-    g.use(g.put("OneHot", [g.graph_input(array), g.given(4, depth, "int64"), g.given([0.0, 1.0], values, "float32")],
-                axis=axis))  # fmt: skip
+    made = g.put("OneHot", [g.graph_input(array, open=open), g.given(4, depth, "int64"), g.given([0, 1], values, T)],
+                 axis=axis)  # fmt: skip
+    g.use(made, T)
 
 
 def _non_zero(g: CaseGraph, shape: Any = (2, 4), T: str = "float32", open: Any = ()) -> None:
@@ -330,6 +336,10 @@ INDICES = [
             *_INTO,
             {"at": "input"},
             {"at": "sized"},
+            {"updates": "sized"},
+            {"updates": "shape"},
+            {"at": "shape"},
+            {"at": "shape", "updates": "shape"},
             {"index": ((0, 1), (3, 2))},
             {"shape": (4, 3, 2)},
             {"shape": (4, 3, 2, 2), "index": ((0, 1), (3, 2))},
@@ -385,7 +395,17 @@ INDICES = [
     Recipe(
         "OneHot",
         _one_hot,
-        [{"axis": 0}, {"axis": 1}, {"axis": -1}, {"depth": "node"}, {"values": "node"}, {"shape": (3,)}],
+        [
+            {"axis": 0},
+            {"axis": 1},
+            {"axis": -1},
+            {"depth": "node"},
+            {"values": "node"},
+            {"shape": (3,)},
+            {"T": "int64"},
+            {"open": (0,)},
+            {"shape": (3,), "T": "int64", "axis": -1},
+        ],
         since=9,
     ),
     Recipe(

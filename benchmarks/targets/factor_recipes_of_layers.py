@@ -15,7 +15,7 @@ from factor_recipes import FLOATS, OPEN, Change, Recipe, axes_given, changes, wa
 def _conv(g: CaseGraph, shape: Any = (2, 4, 9, 9), out: int = 6, kernel: Any = (3, 3), group: Any = 1,
           bias: str = "init", W: str = "init", strides: Any = (1, 1), pads: Any = (1, 1, 1, 1),
           dilations: Any = (1, 1), auto: Any = None,
-          T: str = "float32", open: Any = (), kernel_shape: bool = True) -> None:  # fmt: skip
+          T: str = "float32", open: Any = (), kernel_shape: bool = True, returned: bool = False) -> None:  # fmt: skip
     spatial = len(shape) - 2
     kernel, strides, dilations = (
         (tuple(each) * 3)[:spatial] if each else None for each in (kernel, strides, dilations)
@@ -26,7 +26,11 @@ def _conv(g: CaseGraph, shape: Any = (2, 4, 9, 9), out: int = 6, kernel: Any = (
     if kernel_shape:
         held["kernel_shape"] = kernel
     third = "" if bias == "absent" else g.given(g.numbers(out, dtype=T), bias)
-    g.use(g.put("Conv", [g.data(shape, T, open=open), weights, third], **held), T)
+    made = g.put("Conv", [g.data(shape, T, open=open), weights, third], **held)
+    if returned:
+        g.outputs += made
+    else:
+        g.use(made, T)
 
 
 _CONV = changes(
@@ -44,14 +48,23 @@ _CONV = changes(
     [{"auto": "NOTSET"}, {"pads": None, "auto": "SAME_UPPER", "strides": (2, 2)}, {"dilations": (1, 2)}],
     ways("bias", "absent", "node", "computed", "folded"),
     ways("W", "node", "computed", "folded"),
-    [{"shape": (2, 4, 9)}, {"shape": (2, 4, 5, 5, 5)}, *OPEN, {"open": (2, 3)}, {"open": (0, 2, 3)}, *FLOATS],
+    [
+        {"shape": (2, 4, 9)},
+        {"shape": (2, 4, 9), "returned": True},
+        {"shape": (2, 4, 5, 5, 5)},
+        *OPEN,
+        {"open": (2, 3)},
+        {"open": (0, 2, 3)},
+        *FLOATS,
+    ],
 )
 
 
 def _conv_transpose(g: CaseGraph, shape: Any = (2, 4, 5, 5), out: int = 3, kernel: Any = (3, 3), group: Any = 1,
                     bias: str = "init", W: str = "init", strides: Any = (2, 2), pads: Any = (1, 1, 1, 1),
                     dilations: Any = (1, 1), output_padding: Any = None, output_shape: Any = None, auto: Any = None,
-                    T: str = "float32", open: Any = (), kernel_shape: bool = True) -> None:  # fmt: skip
+                    T: str = "float32", open: Any = (), kernel_shape: bool = True,
+                    returned: bool = False) -> None:  # fmt: skip
     spatial = len(shape) - 2
     kernel, strides, dilations = (
         (tuple(each) * 3)[:spatial] if each else None for each in (kernel, strides, dilations)
@@ -68,7 +81,11 @@ def _conv_transpose(g: CaseGraph, shape: Any = (2, 4, 5, 5), out: int = 3, kerne
         "kernel_shape": kernel if kernel_shape else None,
     }
     held |= {"output_padding": output_padding, "output_shape": output_shape}
-    g.use(g.put("ConvTranspose", [g.data(shape, T, open=open), weights, third], **held), T)
+    made = g.put("ConvTranspose", [g.data(shape, T, open=open), weights, third], **held)
+    if returned:
+        g.outputs += made
+    else:
+        g.use(made, T)
 
 
 _CONV_TRANSPOSE = changes(
@@ -79,7 +96,15 @@ _CONV_TRANSPOSE = changes(
     [{"pads": None, "auto": "SAME_LOWER"}, {"pads": None, "auto": "VALID"}, {"auto": "NOTSET"}],
     ways("bias", "absent", "node", "computed"),
     ways("W", "node", "computed"),
-    [{"shape": (2, 4, 5)}, {"shape": (2, 4, 3, 3, 3)}, *OPEN, {"open": (2, 3)}, *FLOATS, {"kernel_shape": False}],
+    [
+        {"shape": (2, 4, 5)},
+        {"shape": (2, 4, 5), "returned": True},
+        {"shape": (2, 4, 3, 3, 3)},
+        *OPEN,
+        {"open": (2, 3)},
+        *FLOATS,
+        {"kernel_shape": False},
+    ],
 )
 
 

@@ -226,6 +226,15 @@ def _of_flatten(node: NodeProto, data: ValueType, seen: Seen) -> Found:
         yield "dims.open", "several"
 
 
+def _of_concat(node: NodeProto, data: ValueType, seen: Seen) -> Found:
+    hows = {seen.how(name) for name in node.input if name}
+    held = attribute(node, "axis")
+    before = None if held is None or data.shape is None else data.shape[: held.i]
+    if "input" in hows and hows & BEFORE_THE_RUN and before is not None and not set(before) - {1}:
+        # The inputs are parts of the result as it lies in memory. OpenCV makes an input of the graph one, and loses it.
+        yield "inputs.input", "beside constants"
+
+
 def _of_gather(node: NodeProto, data: ValueType, seen: Seen) -> Found:
     name = node.input[1] if len(node.input) > 1 else ""
     known = seen.type_of(name)
@@ -279,7 +288,10 @@ def _of_expand(node: NodeProto, data: ValueType, seen: Seen) -> Found:
         yield "to", "same rank" if length[0] == data.rank else "more" if length[0] > data.rank else "fewer"
 
 
-def _of_group(node: NodeProto, data: ValueType, seen: Seen) -> Found:
+def _of_convolution(node: NodeProto, data: ValueType, seen: Seen) -> Found:
+    if data.rank == 3 and "" in seen.readers(node.output[0]):
+        # MNN computes an image, and gives one.
+        yield "rank", "3 returned"
     held = attribute(node, "group")
     weights = seen.type_of(node.input[1]).shape if len(node.input) > 1 else None
     if held is not None and held.i > 1 and weights is not None:
@@ -317,8 +329,9 @@ _READERS: Mapping[str, Callable[[NodeProto, ValueType, Seen], Found]] = {
     "Pad": _of_pad,
     "Tile": _of_tile,
     "Expand": _of_expand,
-    "Conv": _of_group,
-    "ConvTranspose": _of_group,
+    "Concat": _of_concat,
+    "Conv": _of_convolution,
+    "ConvTranspose": _of_convolution,
     "MatMul": _of_product,
     "MatMulInteger": _of_product,
     "QuantizeLinear": _of_numbers(1),

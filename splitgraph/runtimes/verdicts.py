@@ -326,6 +326,8 @@ _WORDS: Mapping[Factor, str] = {
     ("outputs.absent", "yes"): "an output without a name",
     ("outputs.unused", "yes"): "an output that nothing reads",
     ("rank", "1 returned"): "a result of rank 1 as an output of the graph",
+    ("rank", "3 returned"): "a result of rank 3 as an output of the graph",
+    ("inputs.input", "beside constants"): "an input of the graph beside constants",
     ("use.elementwise", "yes"): "a reader that works element by element",
     ("keepdims", "0 beside a size"): "keepdims=0 beside a size",
     ("position.sign", "negative"): "a position counted from the end",

@@ -21,6 +21,8 @@ from splitgraph.runtimes.check import examine
 
 # Operators with hard cases: sizes as data, lists, states, graphs.
 OPERATORS = ("Softmax", "Shape", "Gather", "Unsqueeze", "LSTM", "If", "Resize", "LayerNormalization")
+# Operators of ai.onnx.ml: linear models, labels taken from a list, trees, two outputs.
+OPERATORS += tuple(f"ai.onnx.ml.{name}" for name in ("Scaler", "LinearClassifier", "TreeEnsembleRegressor"))
 
 
 @pytest.mark.parametrize(
@@ -76,6 +78,15 @@ def assert_control(control: ModelProto, model: ModelProto) -> None:
     assert factor_cases.SUBJECT not in names
     assert {value.name for value in model.graph.output} <= {value.name for value in control.graph.output}
     assert not list(examine(control).errors)
+
+
+def test_a_result_that_the_model_returns_is_given_to_the_control(tmp_path: Path) -> None:
+    """A control that returned its own input would tell of the runtime's inputs, and not of the node."""
+    factor_cases.write(tmp_path, ["ConvTranspose"])
+    (path,) = tmp_path.glob("ConvTranspose-11.*returned*.onnx")
+    control = onnx.load(tmp_path / "controls" / path.name)
+    assert_control(control, onnx.load(path))
+    assert not {value.name for value in control.graph.output} & {value.name for value in control.graph.input}
 
 
 def test_a_change_without_a_difference_and_one_that_is_invalid_are_told(

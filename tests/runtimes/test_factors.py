@@ -19,6 +19,8 @@ def factors(body: str, *, opset: int = 17, inputs: str = "float[2, 3, 8] x", out
 
 
 OPEN = "float[N, 3, 8] x"
+HALF = "c = Constant <value = float[1, 1] {0.5}> ()"
+CONVOLVED = "float[2, 4, 8] x, float[3, 4, 2] w"
 LSTM = "float[5, 2, 3] x, float[1, 16, 3] w, float[1, 16, 4] r"
 
 
@@ -43,6 +45,15 @@ LSTM = "float[5, 2, 3] x, float[1, 16, 3] w, float[1, 16, 4] r"
         ("y = Flatten (x)", 17, OPEN, {}, {"dims.open"}),
         ("y = Flatten (x)", 17, "float[] x", {}, {"dims.open"}),
         ("y = Relu (x)", 17, "float[N, 3, M] x", {}, {"dims.open"}),
+        # An input of the graph and constants that lie one behind the other in the result.
+        (f"{HALF} y = Concat <axis = 1> (x, c)", 17, "float[1, 3] x", {"inputs.input": "beside constants"}, set()),
+        (f"{HALF} y = Concat <axis = -1> (c, x)", 17, "float[1, 3] x", {"inputs.input": "beside constants"}, set()),
+        (f"{HALF} y = Concat <axis = 1> (x, c)", 17, "float[N, 3] x", {}, {"inputs.input"}),
+        (f"{HALF} z = Neg (x) y = Concat <axis = 1> (z, c)", 17, "float[1, 3] x", {}, {"inputs.input"}),
+        ("y = Concat <axis = 1> (x, z)", 17, "float[1, 3] x, float[1, 3] z", {}, {"inputs.input"}),
+        # A result of rank 3 that the model returns, and one that it does not.
+        ("y = Conv (x, w)", 17, CONVOLVED, {"rank": "3 returned"}, set()),
+        ("[n] z = Conv (x, w) y = Neg (z)", 17, CONVOLVED, {"rank": "3"}, set()),
         ("y = Relu (x)", 17, "float[2, N, 8] x", {"dims": "open", "dims.first": "fixed"}, {"along"}),
         ("y = GlobalMaxPool (x)", 17, "float[N, 3, 8, 8] x", {"before": "open", "along": "fixed"}, set()),
         # How constants are given.

@@ -198,6 +198,57 @@ def test_tract_multiplies_no_open_dimension_with_another_one(data: str, target: 
     assert verdict(("y = Flatten <axis = 2> (x)", 17, data.replace("N", "2"), ""), target) == "reads"
 
 
+def of_ml(body: str, target: str) -> str:
+    """What is known of a node of ai.onnx.ml in the middle of a graph."""
+    text = (
+        '<ir_version: 8, opset_import: ["": 13, "ai.onnx.ml": 1]> g (float[N, 3] x0) => (float[] z) '
+        f"{{ h = Constant <value = float {{0.5}}> () x = Add (x0, h) {body} z = Mul (y, h) }}"
+    )
+    (node,) = (node for node in examine(onnx.parser.parse_model(text)).nodes if node.node.name == "n")
+    return judge_node(node, find_target(target)).verdict
+
+
+LINEAR = "[n] y = ai.onnx.ml.LinearRegressor <coefficients = [0.1, 0.2, 0.3], intercepts = [0.5]> (x)"
+NORMALIZED = '[n] y = ai.onnx.ml.Normalizer <norm = "L2"> (x)'
+
+
+@pytest.mark.parametrize(
+    ("target", "linear", "normalized"),
+    [
+        *((target, "reads", "reads") for target in (*ONNXRUNTIME, "tract@0.23.9")),
+        (OPENVINO[-1], "refuses", "reads"),
+        *((target, "refuses", "refuses") for target in (*OPENVINO[:-1], "mnn@3.6.1", "tvm@0.27.0", "opencv@5.0.0")),
+    ],
+)
+def test_operators_of_skl2onnx_are_known(target: str, linear: str, normalized: str) -> None:
+    """No case of them was measured, not in onnxruntime either."""
+    assert (of_ml(LINEAR, target), of_ml(NORMALIZED, target)) == (linear, normalized)
+
+
+def of_ends(node: str, data: str, weights: str, target: str) -> str:
+    """What is known of a node that reads the input of the graph and gives its output."""
+    text = f'<ir_version: 8, opset_import: ["": 17]> g ({data}) => (float[] y) <{weights}> {{ {node} }}'
+    (judged,) = (judge_node(node, find_target(target)) for node in examine(onnx.parser.parse_model(text)).nodes)
+    return judged.verdict
+
+
+@pytest.mark.parametrize(("target", "expected"), [("opencv@4.14.0", "wrong"), ("opencv@5.0.0", "reads")])
+def test_opencv_loses_an_input_that_is_a_part_of_the_result(target: str, expected: str) -> None:
+    """All cases had other nodes before the Concat."""
+    node, numbers = "y = Concat <axis = 1> (x, c)", ", ".join("0" * 40)
+    one, two = (f"float[{size}, {2 // size}, 4, 5] c = {{{numbers}}}" for size in (1, 2))
+    assert of_ends(node, "float[1, 3, 4, 5] x", one, target) == expected
+    assert of_ends(node, "float[2, 3, 4, 5] x", two, target) == "reads"
+
+
+@pytest.mark.parametrize(("target", "expected"), [("mnn@3.6.1", "wrong"), ("onnxruntime@1.15.1", "reads")])
+def test_mnn_returns_an_image_for_a_convolution_of_rank_3(target: str, expected: str) -> None:
+    weights = "float[3, 4, 2] w = {{{}}}".format(", ".join("0" * 24))
+    for operator in ("Conv", "ConvTranspose"):
+        held = weights.replace("[3, 4", "[4, 3") if operator == "ConvTranspose" else weights
+        assert of_ends(f"y = {operator} (x, w)", "float[2, 4, 9] x", held, target) == expected
+
+
 @pytest.mark.parametrize("target", ["mnn@3.6.1", "onnxruntime@1.15.1"])
 def test_a_gelu_that_is_approximated_is_as_near_as_a_run_has_to_be(target: str) -> None:
     body = "a = Div (x, root) e = Erf (a) b = Add (e, one) [n] c = Mul (x, b) y = Mul (c, half)"
