@@ -86,7 +86,8 @@ from splitgraph.verification.models.model_pair import (
     sizes_of_the_first,
 )
 from splitgraph.verification.regions.find import ModelRegions
-from splitgraph.verification.verdict.engine_trial import EngineTrial, Question
+from splitgraph.verification.verdict.case_runs import CaseRuns, Question
+from splitgraph.verification.verdict.engine_trial import EngineTrial
 from splitgraph.verification.verdict.judge import EngineVerdict
 from splitgraph.verification.verdict.proofs import prove_equal_splits
 from splitgraph.verification.verification import Difference, Verification
@@ -245,7 +246,9 @@ class _EngineQueue:
             is_last = position == len(engines) - 1
             progress(f"running both models on {self.question.samples} inputs with {engine}{_size_of(place)}")
             try:
-                outcome = EngineTrial(self.question, place, engine, budget, 1.0 if is_last else _SHARE).decide()
+                outcome = EngineTrial(
+                    CaseRuns(self.question, place, engine, budget, 1.0 if is_last else _SHARE)
+                ).decide()
             except InputError as error:
                 return self._undecided(str(error), help_texts.INPUTS)
             if outcome.is_final and engine.split("+")[-1] != "reference":

@@ -27,7 +27,8 @@ from splitgraph.verification.engines.error_texts import reason_of
 from splitgraph.verification.inputs.input_maker import InputMaker
 from splitgraph.verification.models.comparability import engines_for, find_incomparable, repair_first, with_sorted_nodes
 from splitgraph.verification.models.model_pair import ComparedModel, compare_interfaces, read_model_pair
-from splitgraph.verification.verdict.engine_trial import EngineTrial, Question
+from splitgraph.verification.verdict.case_runs import CaseRuns, Question
+from splitgraph.verification.verdict.engine_trial import EngineTrial
 from splitgraph.verification.verdict.judge import EngineVerdict
 from splitgraph.verification.verification import Difference
 
@@ -169,7 +170,7 @@ def _in_engine(question: Question, export: Path, python: Path, engine: str, name
     """What one engine shows, with the tolerances of a name; status "" where it does not run the original."""
     with tempfile.TemporaryDirectory(prefix="splitgraph-") as folder:
         place = OldPlace(Path(folder), question.before.model, export, python)
-        outcome = EngineTrial(question, place, name, Budget(deadline), 1.0).decide()
+        outcome = EngineTrial(CaseRuns(question, place, name, Budget(deadline), 1.0)).decide()
     return Finding(_status(outcome, place.fault), _reason(outcome, place.fault), engine, outcome.cases)
 
 

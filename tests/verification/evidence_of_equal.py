@@ -5,7 +5,7 @@ from __future__ import annotations
 import onnx
 
 from splitgraph.verification.regions.find import FoundRegion, ModelRegions
-from splitgraph.verification.verdict.engine_trial import Question
+from splitgraph.verification.verdict.case_runs import Question
 from splitgraph.verification.verification import Region, Verification
 
 
