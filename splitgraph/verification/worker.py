@@ -5,13 +5,7 @@ A job is a folder with `job.json`: {"engines": [name, name],
 "folders": [of the external data of each, ...], "ports": [see `engine.load_engine`, ...],
 "cases": [{"case": 0, "attempt": 0, "inputs": file}, ...], "settings": see `engine_settings.EngineSettings`,
 "deploy": on how many cases the second model runs with the default optimisations of onnxruntime, "regions": null, or
-{"outputs": names of the first model's outputs, "captured": names of its inner values that are needed, "kinds":
-[{"models": [file, file], "folders": [...], "fixed": [positions of inputs that do not change], "signed": [positions of
-outputs], "exact": whether nothing is allowed}, ...], "members": [{"kind": 0, "inputs": [names], "types": [inferred],
-"outputs": [names]}, ...], "batches": [[member, ...], ...], "drawn": [[kind, file of the values to draw from, seconds
-that these took, [cases that end the engine]], ...], "seconds": for all drawn values, "rtol", "atol", "seed",
-"only_asks": whether nothing is compared}}. A kind has "asked": [{"number": 0, "side": 0, "models": [[file, folder],
-...]}, ...], copies of a side with other elements of a constant (see `regions.reading`).
+see `regions.region_job`}.
 
 The worker loads the libraries of the settings and looks for their providers. It loads the first model and runs it on
 each case; then the second model, on the cases that the first one accepted. Once an attempt at a case is accepted, the
@@ -69,6 +63,7 @@ from splitgraph.verification.engines.error_texts import is_invalid, is_unsupport
 from splitgraph.verification.engines.half_weights import round_onnx, rounded_to_half
 from splitgraph.verification.engines.onnxruntime_engine import LEVELS, runner, session_at
 from splitgraph.verification.regions.local_check import RegionRun, Regions
+from splitgraph.verification.regions.region_job import RegionJob
 from splitgraph.verification.values import (
     Array,
     Run,
@@ -120,8 +115,9 @@ def run_job_in(folder: Path) -> bool:
     with (folder / "events.jsonl").open("a", encoding="utf-8") as file:
         events = _Events(file)
         settings = _prepare(job, events)
-        task = None if settings is None else _Task(job, settings, folder, events)
-        if task is not None and job["regions"] and job["regions"]["drawn"]:
+        regions = None if job["regions"] is None else RegionJob.from_json(job["regions"])
+        task = None if settings is None else _Task(job, settings, folder, events, regions)
+        if task is not None and regions is not None and regions.drawn:
             _run_drawn(task)
         elif task is not None and job["locate"]:
             _locate(task)
@@ -166,12 +162,13 @@ def _run_models(task: _Task) -> bool:
 
 
 class _Task(NamedTuple):
-    """A job, the settings of each of its engines, its folder, and where its events go."""
+    """A job, the settings of each of its engines, its folder, where its events go, and the regions to check."""
 
     job: Mapping[str, Any]
     settings: Mapping[str, EngineSettings]
     folder: Path
     events: _Events
+    regions: RegionJob | None
 
     def path(self, model: int) -> Path:
         """Return the file of a model."""
@@ -186,14 +183,20 @@ class _Task(NamedTuple):
         """Return the settings of the engine that runs a model."""
         return self.settings[self.job["engines"][model]]
 
-    def regions(self) -> Regions | None:
+    def outputs_of(self, model: int) -> Sequence[str] | None:
+        """Return the outputs to ask a model for: those that it has itself where it returns inner values, too; None for
+        all of them.
+        """
+        return self.regions.outputs if self.regions is not None and model == 0 else None
+
+    def loaded_regions(self) -> Regions | None:
         """Return the regions to check, None without any."""
-        document, engine = self.job["regions"], self.job["engines"][0]
+        engine = self.job["engines"][0]
 
         def load(path: Path, folder: Path | None) -> Loaded:
             return load_engine(engine, path, folder=folder, settings=self.settings[engine])
 
-        return Regions(document, self.folder, load) if document else None
+        return None if self.regions is None else Regions(self.regions, self.folder, load)
 
 
 class _ModelRun(NamedTuple):
@@ -214,7 +217,7 @@ def _run_model(model: int, task: _Task, cases: Sequence[Mapping[str, Any]]) -> _
 
     cases: if a case has several attempts, the first one that is accepted counts.
     """
-    regions = task.regions() if model == 0 else None
+    regions = task.loaded_regions() if model == 0 else None
     where = {"stage": "load", "model": model}
     task.events.write({"event": "start", **where})
     try:
@@ -306,11 +309,11 @@ def _locate(task: _Task) -> None:
 
 def _run_drawn(task: _Task) -> None:
     """Compare kinds of regions on drawn values."""
-    regions = task.regions()
+    regions = task.loaded_regions()
     assert regions is not None
-    waiting: Sequence[tuple[int, str, float, Sequence[int]]] = task.job["regions"]["drawn"]
-    end = time.monotonic() + task.job["regions"]["seconds"]
-    if task.job["regions"]["only_asks"]:
+    waiting = regions.job.drawn
+    end = time.monotonic() + regions.job.seconds
+    if regions.job.only_asks:
         for kind, inputs, *_ in waiting:
             task.events.write({"event": "start", "stage": "drawn", "kind": kind})
             regions.ask_drawn(kind, read_values(task.folder / inputs), end)
@@ -390,8 +393,7 @@ def _run(
     task.events.write({"event": "start", **where})
     began = time.monotonic()
     try:
-        regions = task.job["regions"]
-        own = regions["outputs"] if regions and where["model"] == 0 else None
+        own = task.outputs_of(where["model"])
         try:
             values = normalise(run(feeds, None if own is None else [*own, *captured]))
         except Exception as error:
@@ -445,8 +447,7 @@ def _deploys(model: int, task: _Task, accepted: Sequence[tuple[Mapping[str, Any]
 
 def _deviation(run: Run, model: int, task: _Task, accepted: Sequence[tuple[Mapping[str, Any], Path]]) -> str:
     """Return how the outputs of an optimised model differ from those without optimisations; "" if they agree."""
-    regions = task.job["regions"]
-    names = regions["outputs"] if regions and model == 0 else None
+    names = task.outputs_of(model)
     for case, stored in (one for one in accepted if one[0]["case"] < task.job["deploy"]):
         plain = list(read_values(stored).values())
         sizes = [float(np.abs(array[np.isfinite(array)]).max(initial=0.0)) for array in _floats(plain)]

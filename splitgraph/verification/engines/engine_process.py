@@ -176,15 +176,15 @@ class Workplace:
         seconds: float,
         *,
         deploy: int = 0,
-        regions: Mapping[str, Any] | None = None,
+        regions: Sequence[Any] | None = None,
         locate: Mapping[str, Any] | None = None,
         only_first: bool = False,
     ) -> EngineRun:
         """Run the models on all attempts in an engine process, for at most so many seconds.
 
         engine: one for all models, or one for each model, joined by "+". deploy: on how many cases the second model
-        runs with the default optimisations of onnxruntime, too. regions: to check, and locate: the values to compare in
-        place of the outputs (see `worker`). only_first: the second model does not run.
+        runs with the default optimisations of onnxruntime, too. regions: to check (see `region_job`). locate: the
+        values to compare in place of the outputs (see `worker`). only_first: the second model does not run.
         """
         self._runs += 1
         folder = self.folder / f"run_{self._runs}"

@@ -11,7 +11,6 @@ import hashlib
 import time
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import onnx
 
@@ -51,6 +50,7 @@ from splitgraph.verification.regions.lost_digits import Loss
 from splitgraph.verification.regions.ranges import Range, ValueRanges
 from splitgraph.verification.regions.reachable import reachable_changes
 from splitgraph.verification.regions.reading import find_changes, questions
+from splitgraph.verification.regions.region_job import DrawnKind, MemberMessage, RegionJob
 from splitgraph.verification.regions.sides import ModelSide
 from splitgraph.verification.regions.size_limits import SizeLimit, told_unreached
 from splitgraph.verification.verification import Region
@@ -207,7 +207,7 @@ class LocalCheck:
         seconds: float = 0.0,
         *,
         only_asks: bool = False,
-    ) -> Mapping[str, Any] | None:
+    ) -> RegionJob | None:
         """Return what an engine process reads of the regions; None if there is nothing to check.
 
         sizes: of the cases. drawn: the kinds to compare on drawn values, each with the cases that end the engine;
@@ -226,34 +226,31 @@ class LocalCheck:
         assert isinstance(model, onnx.ModelProto)
         needed = (border.before for m in self.members for border in (*m.region.inputs, *m.region.outputs))
         kinds = [
-            kind.as_job(axes, is_strict=self._is_strict, has_jumps=self._has_jumps)
+            kind.message(axes, is_strict=self._is_strict, has_jumps=self._has_jumps)
             for kind, axes in zip(self._kinds, self._axes(), strict=True)
         ]
-        members = [
-            {
-                "kind": member.kind,
-                "inputs": [border.before for border in member.region.inputs],
-                "types": [self._declared(border.before) for border in member.region.inputs],
-                "outputs": [border.before for border in member.region.outputs],
-            }
-            for member in self.members
-        ]
-        return {
-            "outputs": [value.name for value in model.graph.output],
-            "captured": sorted(set(needed) - self._inputs),
-            "kinds": kinds,
-            "members": members,
-            "batches": self._batches(open_members, sizes),
-            "drawn": [
-                [kind, str(self._bases[kind]), self._base_seconds[kind], ending]
+        rtol, atol = self._tolerances
+        return RegionJob(
+            outputs=[value.name for value in model.graph.output],
+            captured=sorted(set(needed) - self._inputs),
+            kinds=kinds,
+            members=list(map(self._message, self.members)),
+            batches=self._batches(open_members, sizes),
+            drawn=[
+                DrawnKind(kind, str(self._bases[kind]), self._base_seconds[kind], ending)
                 for kind, ending in (drawn or {}).items()
             ],
-            "seconds": seconds,
-            "rtol": self._tolerances[0],
-            "atol": self._tolerances[1],
-            "seed": self._seed,
-            "only_asks": only_asks,
-        }
+            seconds=seconds,
+            rtol=rtol,
+            atol=atol,
+            seed=self._seed,
+            only_asks=only_asks,
+        )
+
+    def _message(self, member: CheckedRegion) -> MemberMessage:
+        inputs = [border.before for border in member.region.inputs]
+        outputs = [border.before for border in member.region.outputs]
+        return MemberMessage(member.kind, inputs, list(map(self._declared, inputs)), outputs)
 
     def _axes(self) -> list[AxesOfKind]:
         """Return for each kind the axes along which its inputs may get other sizes. In all regions of the kind they are

@@ -16,6 +16,7 @@ from splitgraph.verification.regions.cut import constants_read
 from splitgraph.verification.regions.find import FoundRegion, ModelRegions
 from splitgraph.verification.regions.ranges import Range
 from splitgraph.verification.regions.reading import ConstantChange
+from splitgraph.verification.regions.region_job import AskedCopies, FileOfModel, KindMessage
 from splitgraph.verification.verification import STOPPED, Region, Verdict
 
 # How values of a kind are told.
@@ -45,11 +46,6 @@ class AxesOfKind(NamedTuple):
     open: Mapping[int, Collection[int]]
     named: Collection[frozenset[tuple[int, int]]]
 
-    def as_job(self) -> dict[str, Any]:
-        """Return what an engine process reads of them."""
-        groups = [sorted(group) for group in self.named]
-        return {"open": [(place, sorted(axes)) for place, axes in self.open.items()], "named": sorted(groups)}
-
 
 @dataclass(slots=True)
 class CheckedKind:
@@ -76,36 +72,30 @@ class CheckedKind:
     read: set[int] = field(default_factory=set)
     judged: dict[int, tuple[Suspect, Opinion]] = field(default_factory=dict)
 
-    def as_job(self, axes: AxesOfKind, *, is_strict: bool, has_jumps: bool) -> dict[str, Any]:
+    def message(self, axes: AxesOfKind, *, is_strict: bool, has_jumps: bool) -> KindMessage:
         """Return what an engine process reads of the kind. axes: along which inputs may get other sizes."""
-        return {
-            **_of_files(self.files),
-            "fixed": list(self.fixed),
-            "ranges": list(self.ranges),
-            "signed": list(self.signed),
-            "exact": self.is_exact or is_strict,
-            "regroups": self.regroups,
-            "jumps": has_jumps,
-            **axes.as_job(),
-            "asked": [
-                {"number": number, "side": asked.side, "models": [*zip(*_of_files(asked.files).values(), strict=True)]}
+        return KindMessage(
+            files=list(map(FileOfModel.of, self.files)),
+            fixed=self.fixed,
+            signed=self.signed,
+            ranges=self.ranges,
+            is_exact=self.is_exact or is_strict,
+            regroups=self.regroups,
+            has_jumps=has_jumps,
+            open_axes=[(place, sorted(own)) for place, own in axes.open.items()],
+            named_axes=sorted(sorted(group) for group in axes.named),
+            asked=[
+                AskedCopies(number, asked.side, list(map(FileOfModel.of, asked.files)))
                 for number, asked in enumerate(self.asked)
                 if number not in self.read
             ],
-        }
+        )
 
     def unread(self, *, is_needed: bool = True) -> list[ConstantChange]:
         """Return the constants of which no run read what differs. is_needed: only those that a run must read."""
         numbers = {asked.change for number, asked in enumerate(self.asked) if number not in self.read}
         changes = [self.changes[number] for number in sorted(numbers)]
         return [change for change in changes if change.is_needed or not is_needed]
-
-
-def _of_files(files: Sequence[ModelFile]) -> dict[str, list[str | None]]:
-    return {
-        "models": [str(file.path) for file in files],
-        "folders": [None if file.folder is None else str(file.folder) for file in files],
-    }
 
 
 class AskedElements(NamedTuple):

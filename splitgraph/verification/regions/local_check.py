@@ -28,6 +28,7 @@ from splitgraph.verification.regions.amounts import NamedAxes, OpenAxes
 from splitgraph.verification.regions.cut import input_name
 from splitgraph.verification.regions.draw import Drawn, draw, least_difference, may_overflow
 from splitgraph.verification.regions.jumps import at_jumps
+from splitgraph.verification.regions.region_job import KindMessage, RegionJob
 from splitgraph.verification.regions.rows import Models
 from splitgraph.verification.values import UnsupportedError, Value, is_same, tensors_of, write_values
 
@@ -48,23 +49,21 @@ Load = Callable[[Path, Path | None], Loaded]
 class RegionKind:
     """The models of a region, before and after. They are loaded for the types of the values that reach them."""
 
-    def __init__(self, document: Mapping[str, Any], folder: Path, load: Load) -> None:
-        self._paths = [folder / str(name) for name in document["models"]]
-        self._folders = [None if name is None else Path(name) for name in document["folders"]]
+    def __init__(self, message: KindMessage, folder: Path, load: Load) -> None:
+        self._paths = [folder / file.path for file in message.files]
+        self._folders = [None if file.folder is None else Path(file.folder) for file in message.files]
         self._loaded: dict[tuple[Path, tuple[bytes, ...]], Loaded] = {}
         self._load = load
-        self.fixed = [input_name(position) for position in document["fixed"]]
-        self.ranges = {input_name(place): each for place, each in enumerate(document["ranges"]) if each is not None}
-        self.signed: Sequence[int] = document["signed"]
-        open_axes = {input_name(place): set(axes) for place, axes in document["open"]}
-        self.axes: tuple[OpenAxes, NamedAxes] = open_axes, [_by_input(group) for group in document["named"]]
+        self.fixed = [input_name(position) for position in message.fixed]
+        self.ranges = {input_name(place): each for place, each in enumerate(message.ranges) if each is not None}
+        self.signed = message.signed
+        open_axes = {input_name(place): set(axes) for place, axes in message.open_axes}
+        self.axes: tuple[OpenAxes, NamedAxes] = open_axes, [_by_input(group) for group in message.named_axes]
         # Of a sequence without elements, or an optional without one.
         self.declared: Mapping[str, str] = {}
-        self.is_exact = bool(document["exact"])
-        self.regroups: bool = document["regroups"]
-        self.has_jumps: bool = document["jumps"]
+        self.is_exact, self.regroups, self.has_jumps = message.is_exact, message.regroups, message.has_jumps
         # Copies with other elements of constants, by the number of what they ask (see `reading`), and what was read.
-        self._asked: Sequence[Mapping[str, Any]] = document["asked"]
+        self._asked = message.asked
         self.read: set[int] = set()
 
     def ask(self, inputs: Mapping[str, Value]) -> None:
@@ -73,7 +72,7 @@ class RegionKind:
         """
         usual: dict[int, list[Value]] = {}
         for question in self._asked:
-            side, number = question["side"], question["number"]
+            side, number = question.side, question.number
             if number in self.read:
                 continue
             try:
@@ -81,7 +80,7 @@ class RegionKind:
                     usual[side] = self.run(side, inputs)
             except Exception:  # drawn values may be invalid; engines raise errors of their own types
                 return
-            copies = [(Path(path), None if folder is None else Path(folder)) for path, folder in question["models"]]
+            copies = [(Path(path), None if folder is None else Path(folder)) for path, folder in question.files]
             if any(self._reacts(*copy, inputs, usual[side]) for copy in copies):
                 self.read.add(number)
 
@@ -228,43 +227,41 @@ class Batch(NamedTuple):
 
 
 class Regions:
-    """All regions of a job, with what happened to each so far. document: see `worker`."""
+    """All regions of a job, with what happened to each so far."""
 
-    def __init__(self, document: Mapping[str, Any], folder: Path, load: Load) -> None:
-        self._folder, self._document = folder, document
-        self.kinds = [RegionKind(kind, folder, load) for kind in document["kinds"]]
-        self.members: Sequence[Mapping[str, Any]] = document["members"]
-        captured = set(document["captured"])
+    def __init__(self, job: RegionJob, folder: Path, load: Load) -> None:
+        self._folder, self.job = folder, job
+        self.kinds = [RegionKind(kind, folder, load) for kind in job.kinds]
+        captured = set(job.captured)
         self.batches = [
-            Batch(batch, [name for name in self._values_needed(batch) if name in captured])
-            for batch in document["batches"]
+            Batch(batch, [name for name in self._values_needed(batch) if name in captured]) for batch in job.batches
         ]
-        self.runs = [RegionRun() for _ in self.members]
+        self.runs = [RegionRun() for _ in job.members]
         self.bases: dict[int, str] = {}
         self.base_seconds: dict[int, float] = {}
         self._base_ranks: dict[int, tuple[bool, int, int, int]] = {}
 
     def _values_needed(self, batch: Sequence[int]) -> list[str]:
-        needed = (self.members[number] for number in batch)
-        return list(dict.fromkeys(name for member in needed for name in (*member["inputs"], *member["outputs"])))
+        needed = (self.job.members[number] for number in batch)
+        return list(dict.fromkeys(name for member in needed for name in (*member.inputs, *member.outputs)))
 
     def check(self, number: int, values: Mapping[str, Value], case: int) -> None:
         """Compare a region on the values of the first model."""
-        member, run = self.members[number], self.runs[number]
-        inputs = {input_name(place): values[name] for place, name in enumerate(member["inputs"])}
-        self.kinds[member["kind"]].declared = {input_name(place): text for place, text in enumerate(member["types"])}
-        before = [values[name] for name in member["outputs"]]
-        self.kinds[member["kind"]].ask(inputs)
-        if self._document["only_asks"]:
+        member, run = self.job.members[number], self.runs[number]
+        inputs = {input_name(place): values[name] for place, name in enumerate(member.inputs)}
+        self.kinds[member.kind].declared = {input_name(place): text for place, text in enumerate(member.types)}
+        before = [values[name] for name in member.outputs]
+        self.kinds[member.kind].ask(inputs)
+        if self.job.only_asks:
             return
-        kind = self.kinds[member["kind"]]
-        self._keep_base(member["kind"], inputs, shows=not _shows_nothing(kind, inputs, before))
+        kind = self.kinds[member.kind]
+        self._keep_base(member.kind, inputs, shows=not _shows_nothing(kind, inputs, before))
         files = self._folder / f"region_{number}_{case}"
         began = time.monotonic()
         _compare(kind, inputs, before, run, ("captured", case), self._comparison(kind, "captured"), files)
         # The first time, it was loaded, too.
-        seconds = self.base_seconds.get(member["kind"], math.inf)
-        self.base_seconds[member["kind"]] = min(seconds, time.monotonic() - began)
+        seconds = self.base_seconds.get(member.kind, math.inf)
+        self.base_seconds[member.kind] = min(seconds, time.monotonic() - began)
 
     def check_drawn(
         self,
@@ -279,9 +276,9 @@ class Regions:
         run: gets what happens. guard: gives what a case is compared within. ending: the cases that end the engine.
         """
         region = self.kinds[kind]
-        member = next(member for member in self.members if member["kind"] == kind)
-        region.declared = {input_name(place): text for place, text in enumerate(member["types"])}
-        started, seed = time.monotonic(), self._document["seed"]
+        member = next(member for member in self.job.members if member.kind == kind)
+        region.declared = {input_name(place): text for place, text in enumerate(member.types)}
+        started, seed = time.monotonic(), self.job.seed
         ordinary: list[tuple[Mapping[str, Value], list[Value], list[Value]]] = []
         for case, drawn in enumerate(_cases(region, base, seed, run)):
             if time.monotonic() - started > seconds:
@@ -305,7 +302,7 @@ class Regions:
 
     def _check_jumps(self, kind: int, ordinary: Sequence[Mapping[str, Value]], end: float, run: RegionRun) -> None:
         """Compare a kind of region where its results jump, between ordinary inputs, until this time."""
-        region, rng = self.kinds[kind], np.random.default_rng(self._document["seed"])
+        region, rng = self.kinds[kind], np.random.default_rng(self.job.seed)
 
         def results(inputs: Mapping[str, Value]) -> list[Value]:
             run.is_open = run.is_open or time.monotonic() > end
@@ -319,9 +316,9 @@ class Regions:
     def ask_drawn(self, kind: int, base: Mapping[str, Value], end: float) -> None:
         """Ask a kind of region what it reads on drawn values of the shapes and types of `base`, until this time."""
         region = self.kinds[kind]
-        member = next(member for member in self.members if member["kind"] == kind)
-        region.declared = {input_name(place): text for place, text in enumerate(member["types"])}
-        for drawn in _cases(region, base, self._document["seed"], RegionRun()):
+        member = next(member for member in self.job.members if member.kind == kind)
+        region.declared = {input_name(place): text for place, text in enumerate(member.types)}
+        for drawn in _cases(region, base, self.job.seed, RegionRun()):
             if region.is_all_read or time.monotonic() > end:
                 return
             region.ask(drawn.values)
@@ -353,7 +350,7 @@ class Regions:
 
     def _comparison(self, kind: RegionKind, drawn: str) -> Comparison:
         """Return how the results of a kind of region are compared on values that were drawn in this way."""
-        rtol, atol = self._document["rtol"], self._document["atol"]
+        rtol, atol = self.job.rtol, self.job.atol
         overflows = may_overflow(drawn, atol, regroups=kind.regroups)
         least = least_difference(drawn, atol)
         return Comparison(rtol, least, is_local=True, is_exact=kind.is_exact, may_overflow=overflows)
