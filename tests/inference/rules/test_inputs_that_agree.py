@@ -99,14 +99,18 @@ CONTRADICTED = [
     (
         "float[T,2,3] x, float[1,12,3] w, float[1,12,4] r, float[1,1,4] h",
         'y = GRU(x, w, r, "", "", h)',
-        "has dimension 1 on axis 1; it must be 2",
+        "initial_h (input 5) has the shape [1, 1, 4]; it must be [1, 2, 4]",
     ),
-    (f"{LSTM}, float[1,31] b", "y = LSTM(x, w, r, b)", "the bias has dimension 31 on axis 1; it must be 32"),
-    (f"{LSTM}, float[2,N,4] h", 'y = LSTM(x, w, r, "", "", h)', "initial_h has dimension 2 on axis 0; it must be 1"),
+    (f"{LSTM}, float[1,31] b", "y = LSTM(x, w, r, b)", "B (input 3) has the shape [1, 31]; it must be [1, 32]"),
+    (
+        f"{LSTM}, float[2,N,4] h",
+        'y = LSTM(x, w, r, "", "", h)',
+        "initial_h (input 5) has the shape [2, N, 4]; it must be [1, N, 4]",
+    ),
     (
         f"{LSTM}, float[1,13] p",
         'y = LSTM(x, w, r, "", "", "", "", p)',
-        "the peephole tensor has dimension 13 on axis 1",
+        "P (input 7) has the shape [1, 13]; it must be [1, 12]",
     ),
     (
         "float[1,4,8] x, float[3] s, float[4] b",

@@ -17,7 +17,6 @@ from splitgraph.inference.rules.operands import (
     exact_quotient,
     expect,
     expect_dims,
-    expect_shapes,
     int_attribute,
     known_dtype,
     merged_dim,
@@ -25,6 +24,7 @@ from splitgraph.inference.rules.operands import (
     ranked_dims,
     tolerate,
 )
+from splitgraph.inference.rules.signatures import expect_shapes, shapes
 from splitgraph.model.value_type import ValueType, tensor
 
 Heads = tuple["DimLike | None", "DimLike | None", "DimLike | None", "DimLike | None"]
@@ -198,15 +198,10 @@ def _rotated_pairs(ctx: NodeContext, dims: Dims | None) -> DimLike | None:
 @operator("FlexAttention", domain="ai.onnx.preview")
 def flex_attention(ctx: NodeContext) -> Sequence[ValueType]:
     """Compute the weighted values for each query."""
-    query, key, value = (ranked_dims(ctx, index, 4) for index in range(3))
-    merged_dim(ctx, query[3], key[3], "the head sizes of Q and K")
-    if isinstance(query[1], int) and isinstance(key[1], int):
-        _check_heads(query[1], key[1])
-    merged_dim(ctx, key[1], value[1], "the numbers of heads of K and V")
-    merged_dim(ctx, key[2], value[2], "the sequence lengths of K and V")
-    merged_dim(ctx, query[0], key[0], "the batch sizes of Q and K")
-    merged_dim(ctx, query[0], value[0], "the batch sizes of Q and V")
-    return [tensor(ctx.input(0).dtype, (*query[:3], value[3]))]
+    query, key = (ranked_dims(ctx, index, 4)[1] for index in range(2))
+    if isinstance(query, int) and isinstance(key, int):
+        _check_heads(query, key)
+    return shapes(ctx, "Q: B H L D", "K: B N S D", "V: B N S E", gives="0 B H L E")
 
 
 @operator("LinearAttention", gives=(0, 3))
@@ -270,20 +265,12 @@ def causal_conv_with_state(ctx: NodeContext) -> Sequence[ValueType]:
     activation = "none" if ctx.is_unresolved("activation") else ctx.attribute("activation", "none")
     if activation not in ("none", "silu", "swish"):
         raise InvalidNode(f"activation is {activation!r}; it must be none, silu or swish")
-    dtype = known_dtype(ctx, range(4))
-    dims, weights, bias = ranked_dims(ctx, 0, 3), ranked_dims(ctx, 1, 3), ranked_dims(ctx, 2, 1)
-    merged_dim(ctx, dims[1], weights[0], "the channels of input and weights")
-    merged_dim(ctx, 1, weights[1], "1 and the second dimension of the weights")
-    merged_dim(ctx, dims[1], bias[0], "the channels of input and bias")
-    size = weights[2]
+    size = ranked_dims(ctx, 1, 3)[2]
     if isinstance(size, int) and size < 1:
         raise InvalidNode(f"the kernel has {size} elements; it must have at least 1")
-    past = ranked_dims(ctx, 3, 3)
-    merged_dim(ctx, dims[0], past[0], "the batch sizes of input and past")
-    merged_dim(ctx, dims[1], past[1], "the channels of input and past")
-    kept = None if size is None else size - 1
-    state = merged_dim(ctx, past[2], kept, "the length of the past and the kernel size minus 1")
-    return [tensor(dtype, dims), tensor(dtype, (dims[0], dims[1], state))]
+    kept = {"P": None if size is None else size - 1}
+    inputs = ("input: B C L", "weight: C 1 K", "bias: C", "past_state: B C P")
+    return shapes(ctx, *inputs, sizes=kept, gives=("0,1,2,3 B C L", "0,1,2,3 B C P"))
 
 
 _GATE_COUNTS = {"LSTM": 4, "GRU": 3, "RNN": 1}
@@ -301,8 +288,6 @@ _ACTIVATIONS = {
 @operator("LSTM", "GRU", "RNN", gives=(0, 0, 0))
 def recurrent(ctx: NodeContext) -> Sequence[ValueType]:
     """Compute all hidden states and the last states, for each direction. With `layout` 1, the batch comes first."""
-    dtype = known_dtype(ctx, (0, 1, 2))
-    data, weights, recurrence = (ranked_dims(ctx, index, 3) for index in range(3))
     direction = ctx.attribute("direction", "forward")
     if direction not in ("forward", "reverse", "bidirectional"):
         raise InvalidNode(f"direction is {direction!r}; it must be forward, reverse or bidirectional")
@@ -313,31 +298,24 @@ def recurrent(ctx: NodeContext) -> Sequence[ValueType]:
                 f"activation {activation!r} does not exist; it must be one of {', '.join(_ACTIVATIONS.values())}"
             )
     _check_count_of_activations(ctx, directions)
-    hidden = recurrence[2]
+    hidden: DimLike | None = ranked_dims(ctx, 2, 3)[2]
     if ctx.has_attribute("hidden_size"):
-        size = int_attribute(ctx, "hidden_size", 0)
-        hidden = merged_dim(ctx, size, hidden, "hidden_size and the last dimension of the recurrence weights")
+        hidden = int_attribute(ctx, "hidden_size", 0)
     batch_first = bool(int_attribute(ctx, "layout", 0))
-    steps, batch, features = (data[1], data[0], data[2]) if batch_first else data
-    rows = None if hidden is None else hidden * _GATE_COUNTS[ctx.node.op_type]
-    for dims, what in ((weights, "the weights"), (recurrence, "the recurrence weights")):
-        merged_dim(ctx, directions, dims[0], f"the first dimension of {what} and the number of directions")
-        merged_dim(ctx, rows, dims[1], f"the rows of {what} and the total size of the gates")
-    merged_dim(ctx, features, weights[2], "the last dimensions of the weights and of the input")
-    batch = merged_dim(ctx, batch, _known_batch(ctx, batch, axis=0 if batch_first else 1), "the batch sizes")
-    expect_dims(ctx, 3, (directions, None if rows is None else 2 * rows), "the bias")
-    expect_dims(ctx, 4, (batch,), "sequence_lens")
+    data, state, whole = ("B T", "B D H", "B T D H") if batch_first else ("T B", "D B H", "T D B H")
+    gates = _GATE_COUNTS[ctx.node.op_type]
+    counts = {"G": gates, "F": 2 * gates, "E": 3}
+    parts = {letter: None if hidden is None else count * hidden for letter, count in counts.items()}
+    result = shapes(
+        ctx,
+        *(f"X: {data} I", "W: D G I", "R: D G H", "B: D F", "sequence_lens: B"),
+        *(f"initial_h: {state}", f"initial_c: {state}", "P: D E"),
+        sizes={"D": directions, "H": hidden, **parts},
+        gives=(f"0,1,2 {whole}", f"0,1,2 {state}", f"0,1,2 {state}"),
+    )
+    steps = ranked_dims(ctx, 0, 3)[1 if batch_first else 0]
     require_lengths(ctx, 4, steps, "sequence_lens (input 4)", run_by="OpenVINO and the reference evaluator")
-    state_dims = (batch, directions, hidden) if batch_first else (directions, batch, hidden)
-    expect_dims(ctx, 5, state_dims, "initial_h")
-    if ctx.node.op_type == "LSTM":
-        expect_dims(ctx, 6, state_dims, "initial_c")
-        expect_dims(ctx, 7, (directions, None if hidden is None else 3 * hidden), "the peephole tensor")
-    # One and the same in all outputs.
-    hidden, steps, batch = (ctx.fresh() if dim is None else dim for dim in (hidden, steps, batch))
-    state = tensor(dtype, (batch, directions, hidden) if batch_first else (directions, batch, hidden))
-    whole = (batch, steps, directions, hidden) if batch_first else (steps, directions, batch, hidden)
-    return [tensor(dtype, whole), state, state]
+    return result
 
 
 def _check_count_of_activations(ctx: NodeContext, directions: int) -> None:
@@ -347,11 +325,3 @@ def _check_count_of_activations(ctx: NodeContext, directions: int) -> None:
         raise InvalidNode(
             f"activations has {count} elements; it must have {needed}, for each direction the same number"
         )
-
-
-def _known_batch(ctx: NodeContext, batch: DimLike | None, axis: int) -> DimLike | None:
-    """Return the batch size of the data or, if it is unknown or a symbol, the number that a state requires."""
-    states = (5, 6) if ctx.node.op_type == "LSTM" else (5,)
-    sizes = (batch, *ranked_dims(ctx, 4, 1), *(ranked_dims(ctx, index, 3)[axis] for index in states))
-    known = [dim for dim in sizes if dim is not None]
-    return next((dim for dim in known if isinstance(dim, int)), known[0] if known else None)

@@ -8,13 +8,11 @@ from splitgraph.dim import DimLike, product
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.rules.onnx.constants import target_shape
 from splitgraph.inference.rules.operands import (
-    ONE,
     Dims,
     InvalidNode,
     dims_of,
     exact_quotient,
     expect_dims,
-    expect_shapes,
     int_attribute,
     ints_attribute,
     known_dtype,
@@ -23,6 +21,7 @@ from splitgraph.inference.rules.operands import (
     ranked_dims,
     tolerate,
 )
+from splitgraph.inference.rules.signatures import ONE, expect_shapes
 from splitgraph.inference.rules.windows import Windows, check_each, read_windows, spread_dim, window_counts
 from splitgraph.model.value_type import ValueType, tensor
 

@@ -23,11 +23,8 @@ from splitgraph.inference.rules.operands import (
     dtype_attribute,
     exact_quotient,
     expect,
-    expect_dims,
-    expect_shapes,
     int_attribute,
     ints_attribute,
-    known_dtype,
     merged_dim,
     normal_axes,
     normal_axis,
@@ -37,6 +34,7 @@ from splitgraph.inference.rules.operands import (
     tolerate,
     vector_dims,
 )
+from splitgraph.inference.rules.signatures import expect_shapes, shapes
 from splitgraph.inference.rules.windows import check_each
 from splitgraph.model.value_type import Item, ValueType, tensor
 
@@ -79,30 +77,27 @@ def grid_sample(ctx: NodeContext) -> Sequence[ValueType]:
 @operator("RoiAlign")
 def roi_align(ctx: NodeContext) -> Sequence[ValueType]:
     """Resize each region of interest to the size of the attributes."""
-    dtype = known_dtype(ctx, (0, 1))
-    dims, rois, batches = ranked_dims(ctx, 0, 4), ranked_dims(ctx, 1, 2), ranked_dims(ctx, 2, 1)
+    dims = ranked_dims(ctx, 0, 4)
     sides = (int_attribute(ctx, "output_height", 1), int_attribute(ctx, "output_width", 1))
     if min(sides) < 0:
         raise InvalidNode(f"output_height and output_width are {sides[0]} and {sides[1]}; both must be at least 0")
-    merged_dim(ctx, rois[1], 4, "the coordinates of a region and 4")
-    count = merged_dim(ctx, rois[0], batches[0], "the numbers of regions and of batch indices")
+    given = ("X: ? C ? ?", "rois: R 4", "batch_indices: R")
+    result = shapes(ctx, *given, sizes=dict(zip("HW", sides, strict=True)), gives="0,1 R C H W")
     first, last = integer_range(ctx, 2) or (0, 0)
     if first < 0 or (isinstance(dims[0], int) and last >= dims[0]):
         text = f"batch_indices (input 2) has {first if first < 0 else last}; it must be in the batch of {dims[0]}"
         tolerate(ctx, text, run_by="the reference evaluator")
-    return [tensor(dtype, (count, dims[1], *sides))]
+    return result
 
 
 @operator("MaxRoiPool")
 def max_roi_pool(ctx: NodeContext) -> Sequence[ValueType]:
     """Find the largest elements of the parts of each region of interest."""
-    dtype = known_dtype(ctx, (0, 1))
-    dims, rois, sides = ranked_dims(ctx, 0, 4), ranked_dims(ctx, 1, 2), ints_attribute(ctx, "pooled_shape") or ()
+    sides = ints_attribute(ctx, "pooled_shape") or ()
     if len(sides) != 2:
         raise InvalidNode(f"pooled_shape {list(sides)} must have 2 elements")
     check_each("pooled_shape", sides)
-    expect_dims(ctx, 1, (None, 5), "rois")
-    return [tensor(dtype, (rois[0], dims[1], *sides))]
+    return shapes(ctx, "X: ? C ? ?", "rois: R 5", sizes=dict(zip("HW", sides, strict=True)), gives="0,1 R C H W")
 
 
 @operator("Col2Im")

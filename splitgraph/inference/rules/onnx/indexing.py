@@ -19,7 +19,6 @@ from splitgraph.inference.rules.operands import (
     dims_of_rank,
     expect,
     expect_dims,
-    expect_shapes,
     int_attribute,
     merged_dim,
     normal_axis,
@@ -30,6 +29,7 @@ from splitgraph.inference.rules.operands import (
     static_count,
     tolerate,
 )
+from splitgraph.inference.rules.signatures import expect_shapes
 from splitgraph.model.deferred import np
 from splitgraph.model.value_type import MAX_ITEMS, Contents, Item, ValueType, tensor
 

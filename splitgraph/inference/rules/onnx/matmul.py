@@ -8,18 +8,16 @@ from splitgraph.dim import DimLike
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.rules.broadcasting import broadcast_dim, broadcast_dims
 from splitgraph.inference.rules.operands import (
-    PER_COLUMN,
-    PER_ROW,
     Dims,
     InvalidNode,
     dims_of,
-    expect_shapes,
     int_attribute,
     known_dtype,
     merged_dim,
     operator,
     ranked_dims,
 )
+from splitgraph.inference.rules.signatures import PER_COLUMN, PER_ROW, expect_shapes, shaped
 from splitgraph.model.value_type import ValueType, tensor
 
 
@@ -123,16 +121,8 @@ def _check_added(ctx: NodeContext, dim: DimLike | None, added: DimLike) -> None:
         merged_dim(ctx, dim, added, "the dimensions of C and of the product")
 
 
-@operator("Det")
-def det(ctx: NodeContext) -> Sequence[ValueType]:
-    """Compute the determinant of each of the square matrices in the last two axes."""
-    dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
-    if dims is None:
-        return [tensor(dtype, None)]
-    if len(dims) < 2:
-        raise InvalidNode(f"the input has rank {len(dims)}; it must have at least 2")
-    merged_dim(ctx, dims[-2], dims[-1], "the last two dimensions")
-    return [tensor(dtype, dims[:-2])]
+# Of each of the square matrices in the last two axes.
+shaped("Det", "X: ... N N", gives="0 ...")
 
 
 @operator("Einsum")

@@ -8,12 +8,10 @@ from splitgraph.dim import ceildiv
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.rules.onnx.convolution import convolved
 from splitgraph.inference.rules.operands import (
-    ONE,
     InvalidNode,
     differ,
     dims_of,
     dtype_attribute,
-    expect_shapes,
     int_attribute,
     known_dtype,
     merged_dim,
@@ -22,6 +20,7 @@ from splitgraph.inference.rules.operands import (
     spelled_dims,
     tolerate,
 )
+from splitgraph.inference.rules.signatures import ONE, expect_shapes
 from splitgraph.model.value_type import Shape, ValueType, tensor
 
 # The element type of what DequantizeLinear gives is that of its scale from here on, float32 before.

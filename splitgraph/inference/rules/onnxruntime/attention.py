@@ -8,21 +8,19 @@ from splitgraph.dim import DimLike, dim_max
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.rules.indices import require_indices
 from splitgraph.inference.rules.operands import (
-    ONE,
     Dims,
     InvalidNode,
     dims_of,
     dims_of_rank,
     exact_quotient,
     expect,
-    expect_shapes,
     int_attribute,
     ints_attribute,
     like_input,
     operator,
-    ranked_dims,
     scalar_dim,
 )
+from splitgraph.inference.rules.signatures import ONE, expect_shapes, shapes
 from splitgraph.model.value_type import ValueType, tensor
 
 DOMAIN = "com.microsoft"
@@ -254,5 +252,5 @@ def gemma_rotary_embedding(ctx: NodeContext) -> Sequence[ValueType]:
 @operator("RelativePositionBias", domain=DOMAIN)
 def relative_position_bias(ctx: NodeContext) -> Sequence[ValueType]:
     """Make a bias for each head, query and key from a table of buckets by heads."""
-    heads = ranked_dims(ctx, 0, 2)[1]
-    return [tensor(ctx.input(0).dtype, (1, heads, scalar_dim(ctx, 1), scalar_dim(ctx, 2)))]
+    lengths = {"Q": scalar_dim(ctx, 1), "K": scalar_dim(ctx, 2)}
+    return shapes(ctx, "bias_table: ? N", sizes=lengths, gives="0 1 N Q K")

@@ -16,7 +16,6 @@ from splitgraph.inference.rules.operands import (
     dims_of,
     dims_of_rank,
     exact_quotient,
-    expect_shapes,
     int_attribute,
     known_dtype,
     like_input,
@@ -26,6 +25,7 @@ from splitgraph.inference.rules.operands import (
     ranked_dims,
     scalar_dim,
 )
+from splitgraph.inference.rules.signatures import expect_shapes, shaped, shapes
 from splitgraph.model.value_type import ValueType, tensor
 
 DOMAIN = "com.microsoft"
@@ -45,11 +45,26 @@ operator("FusedGemm", domain=DOMAIN)(gemm)
 operator("GatherND", domain=DOMAIN)(gather_nd)
 
 
-@operator("Inverse", domain=DOMAIN)
-def inverse(ctx: NodeContext) -> Sequence[ValueType]:
-    """Invert each square matrix."""
-    expect_shapes(ctx, "X: ... N N")
-    return [like_input(ctx)]
+shaped("Inverse", "X: ... N N", gives="0 ... N N", domain=DOMAIN)
+shaped("BiasGelu FastGelu", "input: ... H", "bias: H", gives="0 ... H", domain=DOMAIN)
+shaped("BiasAdd", "X: B S C", "bias: C", "skip: B S C", gives="0 B S C", domain=DOMAIN)
+# The distance of each row of the first input from each row of the second.
+shaped("CDist", "A: M K", "B: N K", gives="0,1 M N", domain=DOMAIN)
+# The scores, without those of tokens that would repeat.
+shaped("NGramRepeatBlock", "input_ids: B ?", "scores: B V", gives="1 B V", domain=DOMAIN)
+_EMBEDDINGS = (
+    *("input_ids: B S", "segment_ids: B S", "word_embedding: ? H", "position_embedding: ? H"),
+    *("segment_embedding: ? H", "gamma: H", "beta: H", "mask: B S"),
+)
+# The sum of embeddings, the number of tokens of each sequence, and the sum before it was normalised.
+shaped(
+    "EmbedLayerNormalization",
+    *_EMBEDDINGS,
+    "position_ids: ? S",
+    gives=("2 B S H", "int32 B", "2 B S H"),
+    domain=DOMAIN,
+)
+shaped("QEmbedLayerNormalization", *_EMBEDDINGS, gives=("8 B S H", "int32 B", "8 B S H"), domain=DOMAIN)
 
 
 @operator("MoE", domain=DOMAIN)
@@ -75,13 +90,12 @@ def simplified_layer_normalization(ctx: NodeContext) -> Sequence[ValueType]:
 @operator("SkipLayerNormalization", "SkipSimplifiedLayerNormalization", gives=(0, None, None, 0), domain=DOMAIN)
 def skip_layer_normalization(ctx: NodeContext) -> Sequence[ValueType]:
     """Normalise the sum of two inputs, and return statistics and the sum itself."""
-    known = tensor(known_dtype(ctx, (0, 1, 2)), dims_of(ctx, 0))
+    dims = dims_of(ctx, 0)
     more = ("bias: H",) if ctx.node.op_type.startswith("SkipSimplified") else ("beta: H", "bias: H")
-    length = known.shape[1] if known.shape is not None and len(known.shape) == 3 else None
+    length = dims[1] if dims is not None and len(dims) == 3 else None
     skip = "skip: ... H" if length is None else "skip: ? S H | S H"
-    expect_shapes(ctx, "input: ... H", skip, "gamma: H", *more, sizes={"S": length})
-    statistics = tensor("float32", None if known.shape is None else (*known.shape[:-1], 1))
-    return [known, statistics, statistics, known]
+    gives = ("0,1,2 ... H", "float32 ... 1", "float32 ... 1", "0,1,2 ... H")
+    return shapes(ctx, "input: ... H", skip, "gamma: H", *more, sizes={"S": length}, gives=gives)
 
 
 @operator("SkipGroupNorm", gives=(0, 0), domain=DOMAIN)
@@ -101,44 +115,12 @@ def dropout(ctx: NodeContext) -> Sequence[ValueType]:
     return [known, tensor("uint32", (None if dims is None else ceildiv(product(dims), 32),))]
 
 
-@operator("BiasGelu", "FastGelu", domain=DOMAIN)
-def biased_gelu(ctx: NodeContext) -> Sequence[ValueType]:
-    """Activate the sum of the input and a bias for the last axis."""
-    expect_shapes(ctx, "input: ... H", "bias: H")
-    return [like_input(ctx)]
-
-
-@operator("BiasAdd", domain=DOMAIN)
-def bias_add(ctx: NodeContext) -> Sequence[ValueType]:
-    """Add a bias for the last axis, and a second input."""
-    expect_shapes(ctx, "X: B S C", "bias: C", "skip: B S C")
-    return [like_input(ctx)]
-
-
 @operator("BiasSplitGelu", domain=DOMAIN)
 def bias_split_gelu(ctx: NodeContext) -> Sequence[ValueType]:
     """Multiply one half of the last axis by the activation of the other half."""
-    dims = dims_of_rank(ctx, 0, 3)
-    expect_shapes(ctx, "X: B S D", "bias: D")
-    if dims is None:
-        return [tensor(ctx.input(0).dtype, (None,) * 3)]
-    return [tensor(ctx.input(0).dtype, (*dims[:2], exact_quotient(ctx, dims[2], 2, "the last dimension into halves")))]
-
-
-@operator("EmbedLayerNormalization", "QEmbedLayerNormalization", gives=(2, "int32", 2), domain=DOMAIN)
-def embed_layer_normalization(ctx: NodeContext) -> Sequence[ValueType]:
-    """Normalise the sum of embeddings, and return the number of tokens of each sequence and the sum itself."""
-    tokens, words = dims_of_rank(ctx, 0, 2), dims_of_rank(ctx, 2, 2)
-    quantized = ctx.node.op_type.startswith("Q")
-    dtype = ctx.input(8 if quantized else 2).dtype
-    expect_shapes(
-        ctx,
-        *("input_ids: B S", "segment_ids: B S", "word_embedding: ? H", "position_embedding: ? H"),
-        *("segment_embedding: ? H", "gamma: H", "beta: H", "mask: B S", "" if quantized else "position_ids: ? S"),
-    )
-    batch, length = (ctx.fresh(), ctx.fresh()) if tokens is None else (tokens[0], tokens[1])
-    output = tensor(dtype, (batch, length, ctx.fresh() if words is None else words[1]))
-    return [output, tensor("int32", (batch,)), output]
+    size = ranked_dims(ctx, 0, 3)[2]
+    half = None if size is None else exact_quotient(ctx, size, 2, "the last dimension into halves")
+    return shapes(ctx, "X: B S D", "bias: D", sizes={"E": half}, gives="0 B S E")
 
 
 @operator("FusedMatMul", "FusedMatMulActivation", "TransposeMatMul", domain=DOMAIN)
@@ -193,14 +175,6 @@ def complex_product(ctx: NodeContext) -> Sequence[ValueType]:
     return [tensor(known_dtype(ctx, (0, 1)), broadcast_dims(ctx, (dims_of(ctx, 0), dims_of(ctx, 1))))]
 
 
-@operator("CDist", domain=DOMAIN)
-def distances(ctx: NodeContext) -> Sequence[ValueType]:
-    """Compute the distance of each row of the first input from each row of the second."""
-    a, b = ranked_dims(ctx, 0, 2), ranked_dims(ctx, 1, 2)
-    merged_dim(ctx, a[1], b[1], "the numbers of columns")
-    return [tensor(known_dtype(ctx, (0, 1)), (a[0], b[0]))]
-
-
 @operator("ExpandDims", domain=DOMAIN)
 def expand_dims(ctx: NodeContext) -> Sequence[ValueType]:
     """Insert a dimension of 1 at an axis, counted in the output."""
@@ -211,13 +185,6 @@ def expand_dims(ctx: NodeContext) -> Sequence[ValueType]:
         return [tensor(ctx.input(0).dtype, (None,) * (len(dims) + 1))]
     where = normal_axis(axis, len(dims) + 1)
     return [tensor(ctx.input(0).dtype, (*dims[:where], 1, *dims[where:]))]
-
-
-@operator("NGramRepeatBlock", gives=(1,), domain=DOMAIN)
-def n_gram_repeat_block(ctx: NodeContext) -> Sequence[ValueType]:
-    """Return the scores, without those of tokens that would repeat."""
-    expect_shapes(ctx, "input_ids: B ?", "scores: B ?")
-    return [like_input(ctx, 1)]
 
 
 @operator("Unique", gives=(0, "int64", "int64"), domain=DOMAIN)
@@ -231,11 +198,10 @@ def unique(ctx: NodeContext) -> Sequence[ValueType]:
 @operator("CropAndResize", domain=DOMAIN)
 def crop_and_resize(ctx: NodeContext) -> Sequence[ValueType]:
     """Resize a region of an image for each box, to the height and width that the last input holds."""
-    dims, boxes = ranked_dims(ctx, 0, 4), ranked_dims(ctx, 1, 2)
-    expect_shapes(ctx, "", "rois: R 4", "batch_indices: R", "crop_size: 2")
     size = ctx.contents(3)
-    sides = (None, None) if size is None or len(size.dims) != 2 else size.dims
-    return [tensor(ctx.input(0).dtype, (boxes[0], dims[1], *sides))]
+    sides = {} if size is None or len(size.dims) != 2 else dict(zip("HW", size.dims, strict=True))
+    given = ("X: ? C ? ?", "rois: R 4", "batch_indices: R", "crop_size: 2")
+    return shapes(ctx, *given, sizes=sides, gives="0 R C H W")
 
 
 @operator("Tokenizer", gives=("string",), domain=DOMAIN)

@@ -14,19 +14,16 @@ from splitgraph.inference.rules.onnx.matmul import product_dims, product_of_matr
 from splitgraph.inference.rules.onnx.quantization import check_quantized_conv, check_scale
 from splitgraph.inference.rules.onnx.reduction import reduced_dims
 from splitgraph.inference.rules.operands import (
-    ONE,
-    PER_COLUMN,
     InvalidNode,
     dims_of,
-    expect_shapes,
     int_attribute,
     ints_attribute,
-    merged_dim,
     normal_axes,
     normal_axis,
     operator,
     ranked_dims,
 )
+from splitgraph.inference.rules.signatures import ONE, PER_COLUMN, expect_shapes, shapes
 from splitgraph.model.value_type import ValueType, tensor
 
 DOMAIN = "com.microsoft"
@@ -164,26 +161,21 @@ def dynamic_quantize_lstm(ctx: NodeContext) -> Sequence[ValueType]:
     """Compute all hidden states, the last ones, and the last cell states, for each direction. Weights are transposed:
     their last axis has the rows of the four gates.
     """
-    data, weights, recurrence = (ranked_dims(ctx, index, 3) for index in range(3))
-    steps, batch, features = data
-    directions = 2 if ctx.attribute("direction", "forward") == "bidirectional" else 1
-    hidden = recurrence[1]
+    hidden: DimLike | None = ranked_dims(ctx, 2, 3)[1]
     if ctx.has_attribute("hidden_size"):
-        size = int_attribute(ctx, "hidden_size", 0)
-        hidden = merged_dim(ctx, size, hidden, "hidden_size and the recurrence weights")
-    merged_dim(ctx, features, weights[1], "the features of the weights and of the input")
-    for dims, what in ((weights, "the weights"), (recurrence, "the recurrence weights")):
-        merged_dim(ctx, directions, dims[0], f"the first dimension of {what} and the number of directions")
-        merged_dim(ctx, None if hidden is None else 4 * hidden, dims[2], f"the columns of {what} and the gates")
-    scale = "D | D G"
-    sizes = {"D": directions, "B": batch, "H": hidden, "G": weights[2], "R": recurrence[2]}
-    more = ("sequence_lens: B", "initial_h: D B H", "initial_c: D B H", "P: D E")
-    quantized = (f"W_scale: {scale}", f"W_zero_point: {scale}", f"R_scale: {scale}", f"R_zero_point: {scale}")
-    eights = None if hidden is None else 8 * hidden
-    threes = None if hidden is None else 3 * hidden
-    expect_shapes(ctx, "", "", "", "B: D F", *more, *quantized, sizes={**sizes, "F": eights, "E": threes})
-    dtype, last = ctx.input(0).dtype, (directions, batch, hidden)
-    return [tensor(dtype, (steps, directions, batch, hidden)), tensor(dtype, last), tensor(dtype, last)]
+        hidden = int_attribute(ctx, "hidden_size", 0)
+    scale, state = "D | D G", "D B H"
+    counts = {"G": 4, "F": 8, "E": 3}
+    parts = {letter: None if hidden is None else count * hidden for letter, count in counts.items()}
+    directions = 2 if ctx.attribute("direction", "forward") == "bidirectional" else 1
+    return shapes(
+        ctx,
+        *("X: T B I", "W: D I G", "R: D H G", "B: D F", "sequence_lens: B"),
+        *(f"initial_h: {state}", f"initial_c: {state}", "P: D E"),
+        *(f"W_scale: {scale}", f"W_zero_point: {scale}", f"R_scale: {scale}", f"R_zero_point: {scale}"),
+        sizes={"D": directions, "H": hidden, **parts},
+        gives=("0 T D B H", f"0 {state}", f"0 {state}"),
+    )
 
 
 # Operators of onnxruntime-extensions ----------------------------------------------------------------------------------

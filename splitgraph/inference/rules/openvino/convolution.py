@@ -28,8 +28,8 @@ from splitgraph.inference.rules.operands import (
     known_dtype,
     merged_dim,
     normal_axis,
-    ranked_dims,
 )
+from splitgraph.inference.rules.signatures import shapes
 from splitgraph.inference.rules.windows import Windows, nonnegative, one_per_axis, spread_dim, window_counts
 from splitgraph.model.value_type import ValueType, tensor
 
@@ -232,16 +232,15 @@ def _scaled(ctx: NodeContext, dims: Sequence[DimLike]) -> list[DimLike | None] |
 @layer("ROIPooling", "ROIAlign", "ROIAlignRotated")
 def pooled_regions(ctx: NodeContext) -> Sequence[ValueType]:
     """Resize each region to sides of `pooled_h` and `pooled_w`."""
-    data, regions = ranked_dims(ctx, 0, 4), ranked_dims(ctx, 1, 2)
-    sides = (number(ctx, "pooled_h", 0) or None, number(ctx, "pooled_w", 0) or None)
-    return [tensor(ctx.input(0).dtype, (regions[0], data[1], *sides))]
+    sides = {letter: number(ctx, f"pooled_{letter.lower()}", 0) or None for letter in "HW"}
+    return shapes(ctx, "data: ? C ? ?", "rois: R ?", sizes=sides, gives="0 R C H W")
 
 
 @layer("PSROIPooling", "DeformablePSROIPooling")
 def grouped_regions(ctx: NodeContext) -> Sequence[ValueType]:
     """Resize each region to `output_dim` channels and sides of `group_size`."""
-    regions, side = ranked_dims(ctx, 1, 2), number(ctx, "group_size", 1)
-    return [tensor(ctx.input(0).dtype, (regions[0], number(ctx, "output_dim", 0), side, side))]
+    sizes = {"C": number(ctx, "output_dim", 0), "S": number(ctx, "group_size", 1)}
+    return shapes(ctx, "", "rois: R ?", sizes=sizes, gives="0 R C S S")
 
 
 @layer("Col2Im")

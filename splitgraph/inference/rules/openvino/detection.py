@@ -27,7 +27,9 @@ from splitgraph.inference.rules.operands import (
     ranked_dims,
     scalar_dim,
 )
+from splitgraph.inference.rules.signatures import expect_shapes, shaped, shapes
 from splitgraph.model.value_type import ValueType, tensor
+from splitgraph.splits.openvino_split_1 import DOMAIN
 
 # From this operator set on, the selected boxes are as many as are left, and their number is an output.
 _AS_MANY_AS_LEFT = 5
@@ -89,17 +91,11 @@ def _most_of_a_batch(ctx: NodeContext, classes: DimLike, boxes: DimLike) -> DimL
 @layer("GenerateProposals", gives=(0, 3, None))
 def generate_proposals(ctx: NodeContext) -> Sequence[ValueType]:
     """Find boxes and their scores for all images, and how many each image has."""
-    dtype = ctx.input(0).dtype
-    batch: DimLike | None = None
-    batches = [ranked_dims(ctx, index, rank)[0] for index, rank in ((0, 2), (2, 4), (3, 4))]
-    for other in batches:
-        batch = merged_dim(ctx, batch, other, "the numbers of images")
-    count = ctx.fresh() if batch is None else at_most(ctx, batch, number(ctx, "post_nms_count", 0))
-    return [
-        tensor(dtype, (count, 4)),
-        tensor(dtype, (count,)),
-        tensor(element_type(ctx, "roi_num_type", "int64"), (batch,)),
-    ]
+    inputs = ("im_info: B ?", "", "deltas: B ? ? ?", "scores: B ? ? ?")
+    batch = expect_shapes(ctx, *inputs).sizes.get("B")
+    count = None if batch is None else at_most(ctx, batch, number(ctx, "post_nms_count", 0))
+    numbers = element_type(ctx, "roi_num_type", "int64") or "?"
+    return shapes(ctx, *inputs, sizes={"N": count}, gives=("0 N 4", "0 N", f"{numbers} B"))
 
 
 @layer("Proposal", gives=(0, 0))
@@ -110,10 +106,8 @@ def proposal(ctx: NodeContext) -> Sequence[ValueType]:
     return [tensor(dtype, (count, 5)), tensor(dtype, (count,))][: len(ctx.outputs)]
 
 
-@layer("DetectionOutput")
-def detection_output(ctx: NodeContext) -> Sequence[ValueType]:
-    """Return seven numbers for each detection, in the third axis."""
-    return [tensor(ctx.input(0).dtype, (1, 1, None, 7))]
+# Seven numbers for each detection, in the third axis.
+shaped("DetectionOutput", gives="0 1 1 ? 7", domain=DOMAIN)
 
 
 @layer("PriorBox", "PriorBoxClustered")

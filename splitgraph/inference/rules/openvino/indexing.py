@@ -29,10 +29,10 @@ from splitgraph.inference.rules.operands import (
     dims_of,
     merged_dim,
     normal_axis,
-    ranked_dims,
     scalar_dim,
     static_count,
 )
+from splitgraph.inference.rules.signatures import shapes
 from splitgraph.model.value_type import Contents, ValueType, tensor
 
 # From this operator set on, Gather counts a negative index from the end.
@@ -352,18 +352,10 @@ def filled_rows(ctx: NodeContext) -> Sequence[ValueType]:
 @layer("CTCGreedyDecoder", "CTCGreedyDecoderSeqLen", "CTCLoss", gives=(None, None))
 def connectionist(ctx: NodeContext) -> Sequence[ValueType]:
     """Find the labels of each sequence, or their loss. The first version has the time first, the others the batch."""
-    dtype, data, other = ctx.input(0).dtype, ranked_dims(ctx, 0, 3), dims_of(ctx, 1)
-    time_first = ctx.node.op_type == "CTCGreedyDecoder"
-    time, batch = (data[0], data[1]) if time_first else (data[1], data[0])
-    if other is not None and len(other) == 1 + time_first:
-        batch = merged_dim(ctx, batch, other[-1], "the numbers of sequences")
-        time = merged_dim(ctx, time, other[0], "the lengths") if time_first else time
+    if ctx.node.op_type == "CTCGreedyDecoder":
+        return shapes(ctx, "data: T B C", "sequence_mask: T B", gives="0 B T 1 1")
+    inputs = ("data: B T C", "sequence_length: B")
     if ctx.node.op_type == "CTCLoss":
-        return [tensor(dtype, (batch,))]
-    if time_first:
-        return [tensor(dtype, (batch, time, 1, 1))]
-    batch = ctx.fresh() if batch is None else batch
-    return [
-        tensor(element_type(ctx, "classes_index_type", "int32"), (batch, time)),
-        tensor(element_type(ctx, "sequence_length_type", "int32"), (batch,)),
-    ]
+        return shapes(ctx, *inputs, gives="0 B")
+    classes, lengths = (element_type(ctx, f"{name}_type", "int32") for name in ("classes_index", "sequence_length"))
+    return shapes(ctx, *inputs, gives=(f"{classes} B T", f"{lengths} B"))

@@ -30,10 +30,11 @@ from splitgraph.inference.rules.operands import (
     merged_dim,
     normal_axes,
     normal_axis,
-    ranked_dims,
     scalar_dim,
 )
+from splitgraph.inference.rules.signatures import shaped, shapes
 from splitgraph.model.value_type import Item, ValueType, tensor, vector
+from splitgraph.splits.openvino_split_1 import DOMAIN
 
 
 @layer("ShapeOf", gives=(None,))
@@ -204,12 +205,8 @@ def eye(ctx: NodeContext) -> Sequence[ValueType]:
     return [tensor(element_type(ctx, "output_type", None), None if batches is None else (*batches, rows, columns))]
 
 
-@layer("GridSample")
-def grid_sample(ctx: NodeContext) -> Sequence[ValueType]:
-    """Sample batch and channels of the data at the sides of the grid."""
-    data, grid = ranked_dims(ctx, 0, 4), ranked_dims(ctx, 1, 4)
-    batch = merged_dim(ctx, data[0], grid[0], "the batch sizes of data and grid")
-    return [tensor(ctx.input(0).dtype, (batch, data[1], *grid[1:3]))]
+# Batch and channels of the data, at the points of the grid.
+shaped("GridSample", "data: B C ? ?", "grid: B H W 2", gives="0 B C H W", domain=DOMAIN)
 
 
 @layer("ReadValue")
@@ -228,8 +225,8 @@ def read_value(ctx: NodeContext) -> Sequence[ValueType]:
 @layer("Multinomial", gives=(None,))
 def multinomial(ctx: NodeContext) -> Sequence[ValueType]:
     """Draw as many samples for each batch as the second input says."""
-    batch, samples = ranked_dims(ctx, 0, 2)[0], required_dim(ctx, scalar_dim(ctx, 1))
-    return [tensor(element_type(ctx, "convert_type", None), (batch, samples))]
+    dtype = element_type(ctx, "convert_type", None) or "?"
+    return shapes(ctx, "probs: B ?", sizes={"S": required_dim(ctx, scalar_dim(ctx, 1))}, gives=f"{dtype} B S")
 
 
 @layer("StringTensorPack", "StringTensorUnpack", gives=(None, None, None))

@@ -12,13 +12,10 @@ from splitgraph.inference.rules.operands import (
     Dims,
     InvalidNode,
     dims_of,
-    expect_dims,
-    known_dtype,
-    merged_dim,
     normal_axes,
-    ranked_dims,
     scalar_dim,
 )
+from splitgraph.inference.rules.signatures import shapes
 from splitgraph.inference.rules.windows import nonnegative
 from splitgraph.model.value_type import ValueType, tensor
 
@@ -136,26 +133,25 @@ STATES = {"LSTM": 2, "GRU": 1, "RNN": 1, "AUGRU": 1}
 def cell(ctx: NodeContext) -> Sequence[ValueType]:
     """Compute the next states, for each batch."""
     states = STATES[ctx.node.op_type.removesuffix("Cell")]
-    hidden, batches = number(ctx, "hidden_size", 0) or None, [ranked_dims(ctx, i, 2)[0] for i in range(1 + states)]
-    batch = batches[0]
-    for other in batches[1:]:
-        batch = merged_dim(ctx, batch, other, "the batch sizes of data and states")
-    return [tensor(known_dtype(ctx, range(1 + states)), (batch, hidden))] * states
+    inputs = ("X: B I", *("initial_state: B H",) * states)
+    gives = (f"{_first(1 + states)} B H",) * states
+    return shapes(ctx, *inputs, sizes={"H": number(ctx, "hidden_size", 0) or None}, gives=gives)
+
+
+def _first(count: int) -> str:
+    """Return the type that so many inputs share."""
+    return ",".join(map(str, range(count)))
 
 
 @layer("LSTMSequence", "GRUSequence", "RNNSequence", "AUGRUSequence", gives=(0, 0, 0))
 def sequence(ctx: NodeContext) -> Sequence[ValueType]:
     """Compute all hidden states for each batch and direction, and the last states."""
     states = STATES[ctx.node.op_type.removesuffix("Sequence")]
-    batch, length, _ = ranked_dims(ctx, 0, 3)
-    batches = [ranked_dims(ctx, 1 + index, 3)[0] for index in range(states)]
     directions = 2 if ctx.attribute("direction", "forward") == "bidirectional" else 1
-    for other in batches:
-        batch = merged_dim(ctx, batch, other, "the batch sizes of data and states")
-    hidden = number(ctx, "hidden_size", 0) or None
-    for index in range(states):
-        expect_dims(ctx, 1 + index, (batch, directions, hidden), f"state {index}")
-    expect_dims(ctx, 1 + states, (batch,), "sequence_lengths")
-    batch = ctx.fresh() if batch is None else batch
-    dtype = known_dtype(ctx, range(1 + states))
-    return [tensor(dtype, (batch, directions, length, hidden)), *[tensor(dtype, (batch, directions, hidden))] * states]
+    dtype = _first(1 + states)
+    return shapes(
+        ctx,
+        *("X: B T I", *("initial_state: B D H",) * states, "sequence_lengths: B"),
+        sizes={"D": directions, "H": number(ctx, "hidden_size", 0) or None},
+        gives=(f"{dtype} B D T H", *(f"{dtype} B D H",) * states),
+    )

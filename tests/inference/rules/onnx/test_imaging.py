@@ -12,7 +12,7 @@ INVALID = [
     ("grid-rank", "float[1,2,6,6] x, float[1,3,2] g", "y = GridSample(x, g)", 20, "the same rank"),
     ("grid-points", "float[1,2,6,6] x, float[1,3,3,3] g", "y = GridSample(x, g)", 20, "coordinates of a point"),
     ("theta", "float[2,3,4] x", "y = AffineGrid(x, size)", 20, "rows of theta"),
-    ("regions", "float[1,2,6,6] x, float[4,5] r, int64[4] b", "y = RoiAlign(x, r, b)", 16, "coordinates of a region"),
+    ("regions", "float[1,2,6,6] x, float[4,5] r, int64[4] b", "y = RoiAlign(x, r, b)", 16, "it must be [R, 4]"),
     (
         "roi-align",
         "float[1,3,8,8] x, float[2,4] r, int64[2] b",

@@ -5,8 +5,14 @@ from __future__ import annotations
 from node_models import assert_invalid, each, infer_nodes, shape_text
 
 INVALID = [
-    ("lstm-rank", "float[2,3] x, float[1,8,3] w, float[1,8,2] r", "y = LSTM<hidden_size=2>(x, w, r)", 14, "rank 3"),
-    ("gru-gates", "float[2,1,3] x, float[1,8,3] w, float[1,6,2] r", "y = GRU(x, w, r)", 14, "not 6 and 8"),
+    (
+        "lstm-rank",
+        "float[2,3] x, float[1,8,3] w, float[1,8,2] r",
+        "y = LSTM<hidden_size=2>(x, w, r)",
+        14,
+        "it must be [T, B, I]",
+    ),
+    ("gru-gates", "float[2,1,3] x, float[1,8,3] w, float[1,6,2] r", "y = GRU(x, w, r)", 14, "it must be [1, 6, 3]"),
 ]
 
 
