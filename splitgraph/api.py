@@ -14,10 +14,11 @@ from splitgraph.findings.diagnostics import SplitgraphError
 from splitgraph.formats import LoadedModel, give_back, held, load, open_model
 from splitgraph.model.deferred import import_whole
 from splitgraph.model.onnx_proto import ModelProto
-from splitgraph.options import Engine, Form, Goal, Leeway, NewSizes, Running, Sizes, leeway_of, paths_of
+from splitgraph.options import Converting, Engine, Form, Leeway, NewSizes, Running, Sizes, leeway_of, paths_of
 from splitgraph.processes.this_process import collection_paused
 from splitgraph.results import save_result
 from splitgraph.rewrites import find_blockers, rewritten
+from splitgraph.verbs import in_steps, to_opset, to_sizes
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -145,8 +146,8 @@ def upgrade(
     `verify`, raises VerificationError if the results differ. A model that has this opset already is returned unchanged.
     """
     running = Running(verify, samples, seed, try_sizes, inputs, custom_ops, providers, engine, rtol, atol, timeout)
-    goal = Goal(opset, newer=True, ir_version=ir_version, fix_defaults=fix_defaults)
-    return rewritten(model, goal, leeway_of(accept, assume_defaults, read_by_form=read_by_form), Sizes(bind), running)
+    leeway = leeway_of(accept, assume_defaults, read_by_form=read_by_form, fix_defaults=fix_defaults)
+    return rewritten(model, to_opset(opset, ir_version, newer=True), leeway, Sizes(bind), running)
 
 
 @overload
@@ -181,8 +182,8 @@ def downgrade(
     needs a newer one. "keep" keeps the model's own.
     """
     running = Running(verify, samples, seed, try_sizes, inputs, custom_ops, providers, engine, rtol, atol, timeout)
-    goal = Goal(opset, newer=False, ir_version=ir_version, fix_defaults=fix_defaults)
-    return rewritten(model, goal, leeway_of(accept, assume_defaults, read_by_form=read_by_form), Sizes(bind), running)
+    leeway = leeway_of(accept, assume_defaults, read_by_form=read_by_form, fix_defaults=fix_defaults)
+    return rewritten(model, to_opset(opset, ir_version, newer=False), leeway, Sizes(bind), running)
 
 
 @overload
@@ -241,8 +242,10 @@ def convert(
     """
     running = Running(verify, samples, seed, try_sizes, inputs, custom_ops, providers, engine, rtol, atol, timeout)
     running = running._replace(runtime_python=paths_of(runtime_python))
-    goal = Goal(opset, None, to, target, explicit_lengths, ir_version, fix_defaults=fix_defaults, fold=fold)
-    return rewritten(model, goal, leeway_of(accept, assume_defaults, read_by_form=read_by_form), Sizes(bind), running)
+    leeway = leeway_of(accept, assume_defaults, read_by_form=read_by_form, fix_defaults=fix_defaults)
+    wanted = Converting(opset, to, target, explicit_lengths, ir_version, fold)
+    conversion = in_steps(wanted, leeway, running if verify else None)
+    return rewritten(model, conversion, leeway, Sizes(bind), running)
 
 
 @overload
@@ -295,8 +298,9 @@ def reshape(
             or not all(isinstance(each, str) for each in texts)
         ):
             raise SplitgraphError(f'{name} is {texts!r}; give a list of texts such as ["{example}"]')
-    goal = Goal(new_sizes=NewSizes(shapes, batch, tuple(follow), tuple(keep)), fix_defaults=fix_defaults)
-    return rewritten(model, goal, leeway_of(accept, assume_defaults, read_by_form=read_by_form), Sizes(bind), running)
+    leeway = leeway_of(accept, assume_defaults, read_by_form=read_by_form, fix_defaults=fix_defaults)
+    conversion = to_sizes(NewSizes(shapes, batch, tuple(follow), tuple(keep)), leeway)
+    return rewritten(model, conversion, leeway, Sizes(bind), running)
 
 
 def verify(
@@ -478,8 +482,8 @@ def blockers(
     Raises ModelError for a file that cannot be read, SplitgraphError for an opset that does not exist and for an
     OpenVINO IR.
     """
-    goal = Goal(opset, fix_defaults=fix_defaults)
-    return find_blockers(model, goal, leeway_of(accept, assume_defaults, read_by_form=read_by_form))
+    leeway = leeway_of(accept, assume_defaults, read_by_form=read_by_form, fix_defaults=fix_defaults)
+    return find_blockers(model, opset, leeway)
 
 
 def targets() -> Mapping[str, Target]:

@@ -200,11 +200,11 @@ def _run(command: Command) -> Command:
 _OF_REPORT = "Overwrite an existing report."
 
 
-def _rewrite(verb: Verb, options: Mapping[str, Any], newer: bool | None = None) -> int:
+def _rewrite(verb: Verb, options: Mapping[str, Any]) -> int:
     from splitgraph.commands.many import read_call
     from splitgraph.commands.rewrite import rewrite
 
-    return rewrite(read_call(verb, {"newer": newer, **options}))
+    return rewrite(read_call(verb, options))
 
 
 @program.command()
@@ -243,7 +243,7 @@ def upgrade(**options: Any) -> int:
     splitgraph upgrade model.onnx --opset 18 --verify             (fails if nothing can run both)
     splitgraph upgrade models/ --opset 18 -o out/ --junit r.xml   (a folder, in CI)
     """
-    return _rewrite("upgrade", options, newer=True)
+    return _rewrite("upgrade", options)
 
 
 @program.command()
@@ -260,7 +260,7 @@ def downgrade(**options: Any) -> int:
     splitgraph downgrade model.onnx --opset 11 --verify             (fails if nothing can run both)
     splitgraph downgrade models/ --opset 11 -o out/ --junit r.xml   (a folder, in CI)
     """
-    return _rewrite("downgrade", options, newer=False)
+    return _rewrite("downgrade", options)
 
 
 @program.command()

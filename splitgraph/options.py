@@ -6,7 +6,7 @@ imports little: `NamedTuple` and not `dataclass`, whose module takes longer to i
 """
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypedDict, get_args
 
 if TYPE_CHECKING:
@@ -116,6 +116,11 @@ class NewSizes(NamedTuple):
     ] = ()
     folder: StrPath | None = None
 
+    @property
+    def tag(self) -> str:
+        """Return the tag in the name of the result."""
+        return "reshaped"
+
 
 class Leeway(NamedTuple):
     """What a user permits to take for granted about a model.
@@ -123,7 +128,8 @@ class Leeway(NamedTuple):
     accept: findings that the user accepts; nothing is concluded from their nodes. assume_defaults: no caller of the
     model replaces a default of an input. read_by_form: a node in the form of another version is of that version, which
     the rewriting functions have. empty_chunks: what num_outputs chunks beyond the dimension are.
-    tells_stale: notes are wanted about acceptances that no error needs.
+    tells_stale: notes are wanted about acceptances that no error needs. fix_defaults: as assume_defaults, and
+    initializers are no inputs of the result of a rewriting function.
     """
 
     accept: Annotated[
@@ -147,24 +153,27 @@ class Leeway(NamedTuple):
             "at opset 18 (explain SG212)."
         ),
     ] = False
+    fix_defaults: Annotated[
+        bool,
+        Option(
+            "Take initializers out of the inputs, so that they are constants and no defaults (explain SG305).",
+            group="Options",
+        ),
+    ] = False
 
 
 STRICT = Leeway()
 
 
-class Goal(NamedTuple):
-    """What a rewrite makes of a model.
+class Converting(NamedTuple):
+    """What `convert` is asked for; upgrade and downgrade, which go in one direction, take the opset and the IR version.
 
-    opset: of ai.onnx; None keeps the model's own. newer: the direction to the opset, None for both. to: the form of the
-    splits. target: the runtime that the model is for. explicit_lengths: splits get explicit lengths, and functions are
-    inlined. ir_version: of the result. skip_newer: a model beyond the opset is left as it is, without an error; None
-    means so with many models. new_sizes: of `reshape`. in_runtime: how the result is run in the runtime of the target;
-    None for not at all. fix_defaults: initializers are no inputs of the result. fold: what is known of the model is
-    written first.
+    opset: of ai.onnx; None keeps the model's own. to: the form of the splits. target: the runtime that the model is
+    for. explicit_lengths: splits get explicit lengths, and functions are inlined. ir_version: of the result. fold: what
+    is known of the model is written first.
     """
 
     opset: Annotated[int | None, Option("The ai.onnx opset to convert to.", metavar="N", kind="integer")] = None
-    newer: bool | None = None
     to: Annotated[Form | None, Option("The form of the splits.", choices=get_args(Form))] = None
     target: Annotated[
         str | None, Option("The runtime that the model is for; `check` lists them.", metavar="NAME[@VERSION]")
@@ -179,24 +188,30 @@ class Goal(NamedTuple):
             kind="IR version",
         ),
     ] = None
-    skip_newer: Annotated[
-        bool | None,
-        Option(
-            "Whether a model beyond the opset is left as it is, without an error. Default: with many models.",
-            ("--skip-newer/--no-skip-newer",),
-            group="Many models",
-        ),
-    ] = None
-    new_sizes: NewSizes | None = None
-    in_runtime: "InRuntime | None" = None
-    fix_defaults: Annotated[
-        bool,
-        Option("Take initializers out of the inputs, so that they are constants and no defaults (explain SG305)."),
-    ] = False
     fold: Annotated[
         bool,
         Option("Write what is known: values that are the same in every run, and sizes, without the nodes for them."),
     ] = False
+
+    @property
+    def only_folds(self) -> bool:
+        """Return True if no form, opset or runtime is wanted beside folding."""
+        return self.fold and (self.opset, self.to, self.target) == (None,) * 3
+
+    @property
+    def only_ir_version(self) -> int | str | None:
+        """Return the new IR version, or "keep", if nothing else is wanted; None otherwise."""
+        return None if self.fold or (self.opset, self.to, self.target) != (None,) * 3 else self.ir_version
+
+    @property
+    def tag(self) -> str:
+        """Return the tag in the name of the result: "opset18.split"."""
+        opset = None if self.opset is None else f"opset{self.opset}"
+        ir_version = None if self.only_ir_version is None else f"ir{self.only_ir_version}"
+        return ".".join(filter(None, (opset, self.to, self.target, "folded" if self.fold else None, ir_version)))
+
+
+Wanted = Converting | NewSizes
 
 
 class Running(NamedTuple):
@@ -299,22 +314,12 @@ class Running(NamedTuple):
     ] = ()
 
 
-class InRuntime(NamedTuple):
-    """How a model is run in the runtime that it is for.
-
-    running: the inputs, and the Pythons that have runtimes. folder: of the model's data files. say: is told each step.
-    """
-
-    running: Running
-    folder: StrPath | None = None
-    say: Callable[[str], None] = lambda text: None
-
-
 class Output(NamedTuple):
     """Where and how a result is written.
 
     output: a file or a folder; None for the default, or for nothing. in_place: over the model. force: over an existing
-    file. external_data: see `splitgraph.save`. dry_run: write no model.
+    file. external_data: see `splitgraph.save`. dry_run: write no model. skip_newer: a model beyond the opset is left as
+    it is, without an error; None means so with many models.
     """
 
     output: Annotated[
@@ -333,6 +338,14 @@ class Output(NamedTuple):
         ),
     ] = None
     dry_run: Annotated[bool, Option("Do everything, and write no model.")] = False
+    skip_newer: Annotated[
+        bool | None,
+        Option(
+            "Whether a model beyond the opset is left as it is, without an error. Default: with many models.",
+            ("--skip-newer/--no-skip-newer",),
+            group="Many models",
+        ),
+    ] = None
 
 
 class Shown(NamedTuple):
@@ -471,12 +484,13 @@ def leeway_of(
     empty_chunks: Literal["clamp", "error"] = "clamp",
     *,
     read_by_form: bool = False,
+    fix_defaults: bool = False,
 ) -> Leeway:
     """Return the leeway of a call. Raises SplitgraphError as `parse_acceptances`, and for what is not True or False."""
     from splitgraph.findings.acceptance import parse_acceptances, wrong_acceptance
 
-    if not isinstance(assume_defaults, bool):
-        raise wrong_acceptance(f"assume_defaults is {assume_defaults!r}; it must be True or False")
-    if not isinstance(read_by_form, bool):
-        raise wrong_acceptance(f"read_by_form is {read_by_form!r}; it must be True or False")
-    return Leeway(parse_acceptances(accept), assume_defaults, empty_chunks, read_by_form=read_by_form)
+    given = {"assume_defaults": assume_defaults, "read_by_form": read_by_form, "fix_defaults": fix_defaults}
+    for name, value in given.items():
+        if not isinstance(value, bool):
+            raise wrong_acceptance(f"{name} is {value!r}; it must be True or False")
+    return Leeway(parse_acceptances(accept), empty_chunks=empty_chunks, **given)

@@ -19,7 +19,7 @@ from onnx import TensorProto, helper
 import splitgraph
 from splitgraph.findings.exit_codes import INTERNAL_ERROR
 from splitgraph.many.job import Job, run_job
-from splitgraph.options import Goal, Output
+from splitgraph.options import Converting, Output
 from splitgraph.work.task import FileTask
 
 Spoil = Callable[[onnx.ModelProto], None]
@@ -131,7 +131,7 @@ def test_a_batch_tells_whose_fault_it_is(monkeypatch: pytest.MonkeyPatch) -> Non
     spoil_results(monkeypatch, VERBS["upgrade"][0], undefined_input)
     spoil_results(monkeypatch, "splitgraph.inference:infer_model", undefined_input)
     works: list[FileTask] = [
-        FileTask("upgrade", Path("model.onnx"), goal=Goal(opset=18), output=Output("out.onnx")),
+        FileTask("upgrade", Path("model.onnx"), wanted=Converting(18), output=Output("out.onnx")),
         FileTask("infer", Path("model.onnx"), output=Output("out.onnx")),
     ]
     for work in works:

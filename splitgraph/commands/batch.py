@@ -22,7 +22,7 @@ from splitgraph.findings.outcome import Outcome, Verb
 from splitgraph.many.plan import JobList, Limits, plan_jobs, plan_pairs
 from splitgraph.many.reports import ReportFile, done_before, read_report
 from splitgraph.many.run_jobs import Workers, dask_executor, run_jobs
-from splitgraph.many.sources import find_pairs, find_sources, needs_onnx, without_results
+from splitgraph.many.sources import find_pairs, find_sources, without_results
 from splitgraph.options import TIMEOUT, Many
 from splitgraph.reports.batch_pages import outcome_lines, summary_page
 from splitgraph.reports.printing import print_document, print_notice, print_result, say_error
@@ -115,9 +115,9 @@ def _planned(call: Call, pairs: str | None) -> JobList:
         raise _usage("--in-place overwrites the models, so -o has no meaning; give one of the two")
     if task.is_rewrite:
         # One newer model among many is no reason to fail.
-        task = replace(task, goal=task.goal._replace(skip_newer=task.goal.skip_newer is not False))
-    below, only_onnx = None if output is None else Path(output), needs_onnx(task.verb, task.goal)
-    models = find_sources(call.models, many.exclude, below=below, only_onnx=only_onnx, seconds=limits.seconds)
+        task = replace(task, output=task.output._replace(skip_newer=task.output.skip_newer is not False))
+    below = None if output is None else Path(output)
+    models = find_sources(call.models, many.exclude, below=below, only_onnx=task.needs_onnx, seconds=limits.seconds)
     if task.is_rewrite and output is None and not task.output.in_place:
         sources, results = without_results(models, partial(_is_tag, task))
         plan = plan_jobs(task, sources, limits, output)
@@ -132,7 +132,7 @@ def _is_tag(task: FileTask, tag: str) -> bool:
     """
     from splitgraph.runtimes.target import targets
 
-    if tag == task.tag == f"opset{task.goal.opset}":
+    if tag == task.wanted.tag and re.fullmatch(r"opset\d+", tag):
         return False
     names = "|".join(sorted({re.escape(name.partition("@")[0]) for name in targets()}))
     part = rf"(opset\d+|split|variadic-split|slice|({names})(@[\w.]+)?)"

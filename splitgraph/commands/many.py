@@ -10,7 +10,7 @@ from typing import Any
 
 from splitgraph.commands.configuration import accepted_texts
 from splitgraph.findings.outcome import Verb
-from splitgraph.options import Goal, Many, NewSizes, Output, Running, Shown, Sizes, leeway_of
+from splitgraph.options import Converting, Many, NewSizes, Output, Running, Shown, Sizes, leeway_of
 from splitgraph.work.task import Call, FileTask, parse_bindings
 
 
@@ -24,16 +24,16 @@ def read_call(verb: Verb, typed: Mapping[str, Any], **known: Any) -> Call:
         if name in given:
             given[name] = parse_bindings(given[name], option)
     if verb == "reshape":
-        given["new_sizes"] = NewSizes(
-            given.pop("shapes") or None, given.pop("batch"), given.pop("follow"), given.pop("keep")
-        )
+        given["shapes"] = given["shapes"] or None
     accept = accepted_texts(given.pop("accept")) if "accept" in given else ()
 
     def record(kind: Any) -> Any:
         return kind(**{name: given.pop(name) for name in kind._fields if name in given})
 
-    leeway = leeway_of(accept, given.pop("assume_defaults", False), read_by_form=given.pop("read_by_form", False))
-    records = {"sizes": Sizes, "goal": Goal, "running": Running, "output": Output}
+    forms = {name: given.pop(name, False) for name in ("read_by_form", "fix_defaults")}
+    leeway = leeway_of(accept, given.pop("assume_defaults", False), **forms)
+    wanted = NewSizes if verb == "reshape" else Converting
+    records = {"sizes": Sizes, "wanted": wanted, "running": Running, "output": Output}
     made: Any = {name: record(kind) for name, kind in records.items()}
     shown, many = record(Shown), record(Many)
     models = given.pop("models", ())

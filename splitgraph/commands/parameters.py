@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import click
 
-from splitgraph.options import Goal, Leeway, Many, NewSizes, Option, Output, Running, Shown, Sizes
+from splitgraph.options import Converting, Leeway, Many, NewSizes, Option, Output, Running, Shown, Sizes
 from splitgraph.processes.this_process import writing
 
 Command = Callable[..., int]
@@ -125,7 +125,7 @@ _KINDS: dict[str, Callable[[Option], Any]] = {
 # The records whose options `--help` shows under each title.
 _OTHERS = "Options"
 _TITLES: dict[str, tuple[Any, ...]] = {
-    _OTHERS: (Goal,),
+    _OTHERS: (Converting,),
     "Sizes": (Sizes, NewSizes),
     "Output": (Output, Shown),
     "What is accepted": (Leeway,),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from splitgraph import api
 from splitgraph.commands.many import run_models
 from splitgraph.findings.exit_codes import CLEAN, FINDINGS
-from splitgraph.options import Shown
+from splitgraph.options import NewSizes, Shown, Wanted
 from splitgraph.reports.pages import blockers_page, data_lines, rewrite_findings, rewrite_page, verification_notes
 from splitgraph.reports.printing import LONG, print_document, print_notice, print_result, working
 from splitgraph.reports.text import BLANK, SEVERITY_STYLES, count, line
@@ -41,7 +41,7 @@ def _rewrite(task: FileTask, shown: Shown) -> int:
 
 def _report_beyond(rewritten: Rewritten, task: FileTask, shown: Shown) -> None:
     """Report that the model is beyond the wanted opset, which is no error."""
-    goal, output = task.goal, None if rewritten.output is None else str(rewritten.output)
+    output = None if rewritten.output is None else str(rewritten.output)
     if shown.as_json:
         from splitgraph.reports.documents import data_files_json, failed_document
 
@@ -50,14 +50,13 @@ def _report_beyond(rewritten: Rewritten, task: FileTask, shown: Shown) -> None:
         document = failed_document(task.verb, str(task.model), (), **known)
         print_document({**document, "ok": True, "beyond": True})
     elif not shown.quiet:
-        than = f"{'newer' if goal.newer else 'older'} than opset {goal.opset}"
+        than = f"{'newer' if task.verb == 'upgrade' else 'older'} than opset {task.converting.opset}"
         text = f"{task.model} has opset {rewritten.opset['']}, {than}; {_copied(output)}"
         print_result([line(text), *data_lines(rewritten.data_files)])
 
 
 def _report_there(rewritten: Rewritten, task: FileTask, shown: Shown) -> None:
     """Report that the model is already as wanted."""
-    goal = task.goal
     assert rewritten.rewrite is not None
     if shown.as_json:
         from splitgraph.reports.documents import rewrite_json
@@ -67,26 +66,33 @@ def _report_there(rewritten: Rewritten, task: FileTask, shown: Shown) -> None:
         print_document({**document, "ok": True, "already_there": True})
     elif not shown.quiet:
         ending = _copied(None if rewritten.output is None else str(rewritten.output))
-        is_so = f"already has opset {goal.opset}"
-        if goal.fold:
-            is_so = "has nothing that is known and not written"
-        if goal.to is not None:
-            is_so = f"has nothing to rewrite as {goal.to}"
-        if goal.target is not None:
-            is_open = any(finding.code in ("SG705", "SG707") for finding in rewritten.rewrite.diagnostics)
-            is_so = f"has nothing that {goal.target} is known to refuse" if is_open else f"is as {goal.target} reads it"
-            ran = rewritten.rewrite.ran
-            if ran is not None and ran.answer == "equal":
-                is_so = f"runs in {ran.label} as it is, equal on {count(ran.cases, 'input')}"
-            elif ran is not None:
-                is_so += f"; {ran.told}"
-        if goal.new_sizes is not None:
-            is_so = "already has these sizes"
-        if task.ir_version is not None and rewritten.ir_versions is not None:
-            is_so = f"already has IR version {rewritten.ir_versions[0]}"
+        is_so = _how_it_is(rewritten.rewrite, rewritten, task.wanted)
         print_result([line(f"{task.model} {is_so}; {ending}"), *data_lines(rewritten.data_files)])
     if not shown.quiet and (findings := rewrite_findings(rewritten.rewrite)):
         print_notice(findings)
+
+
+def _how_it_is(rewrite: Rewrite, rewritten: Rewritten, wanted: Wanted) -> str:
+    """Return what is so of a model that is already as wanted, to stand after its name."""
+    if isinstance(wanted, NewSizes):
+        return "already has these sizes"
+    if wanted.only_ir_version is not None and rewritten.ir_versions is not None:
+        return f"already has IR version {rewritten.ir_versions[0]}"
+    if wanted.target is not None:
+        return _how_it_is_for(wanted.target, rewrite)
+    if wanted.to is not None:
+        return f"has nothing to rewrite as {wanted.to}"
+    return "has nothing that is known and not written" if wanted.fold else f"already has opset {wanted.opset}"
+
+
+def _how_it_is_for(target: str, rewrite: Rewrite) -> str:
+    """Return what is so of a model that is already as a target reads it."""
+    ran = rewrite.ran
+    if ran is not None and ran.answer == "equal":
+        return f"runs in {ran.label} as it is, equal on {count(ran.cases, 'input')}"
+    is_open = any(finding.code in ("SG705", "SG707") for finding in rewrite.diagnostics)
+    is_so = f"has nothing that {target} is known to refuse" if is_open else f"is as {target} reads it"
+    return is_so if ran is None else f"{is_so}; {ran.told}"
 
 
 def _copied(output: str | None) -> str:
@@ -95,23 +101,27 @@ def _copied(output: str | None) -> str:
 
 
 def _report_blockers(rewritten: Rewritten, task: FileTask, shown: Shown) -> int:
-    model, opset, blockers, goal = str(task.model), rewritten.opset, list(rewritten.blockers), task.goal
+    model, opset, blockers, wanted = str(task.model), rewritten.opset, list(rewritten.blockers), task.wanted
     if shown.as_json:
         from splitgraph.reports.documents import failed_document
 
-        after = opset if goal.opset is None else {**opset, "": goal.opset}
+        after = opset if task.converting.opset is None else {**opset, "": task.converting.opset}
         print_document(failed_document(task.verb, model, blockers, **{"from": dict(opset)}, to=dict(after)))
-    wanted = "be folded" if goal.to is None else f"be converted to {goal.to}"
-    if goal.target is not None:
-        wanted = f"be converted for {goal.target}"
-    if task.ir_version is not None:
-        wanted = f"go to IR version {task.ir_version}"
-    if goal.new_sizes is not None:
-        wanted = "get these sizes"
-    if goal.opset is not None and goal.target is None:
-        wanted = f"go from opset {opset['']} to {goal.opset}" if "" in opset else f"go to opset {goal.opset}"
-    print_notice(blockers_page(f"{model} cannot {wanted}", blockers))
+    print_notice(blockers_page(f"{model} cannot {_what_it_cannot(wanted, opset.get(''))}", blockers))
     return FINDINGS
+
+
+def _what_it_cannot(wanted: Wanted, opset: int | None) -> str:
+    """Return what a model was to do, to stand after "cannot". opset: of the model; None if it imports no ai.onnx."""
+    if isinstance(wanted, NewSizes):
+        return "get these sizes"
+    if wanted.target is not None:
+        return f"be converted for {wanted.target}"
+    if wanted.opset is not None:
+        return f"go to opset {wanted.opset}" if opset is None else f"go from opset {opset} to {wanted.opset}"
+    if wanted.only_ir_version is not None:
+        return f"go to IR version {wanted.only_ir_version}"
+    return "be folded" if wanted.to is None else f"be converted to {wanted.to}"
 
 
 def _report_rewrite(rewritten: Rewritten, task: FileTask, shown: Shown) -> None:
@@ -158,15 +168,15 @@ def _print_rewrite_page(
     result: Rewrite, difference: ModelDifference | None, rewritten: Rewritten, task: FileTask, *, is_quiet: bool
 ) -> None:
     """Print what was rewritten, unless the user wants no page, and the difference, which the user asked for."""
-    goal = task.goal
+    wanted = task.converting
     if rewritten.status == "converted" and not is_quiet:
         page = rewrite_page(
             result,
             output=str(rewritten.path),
-            to_form=goal.to if goal.opset is None else None,
+            to_form=wanted.to if wanted.opset is None else None,
             is_dry=task.output.dry_run,
-            ir_versions=None if task.ir_version is None else rewritten.ir_versions,
-            node_counts=rewritten.node_counts if task.only_folds else None,
+            ir_versions=None if wanted.only_ir_version is None else rewritten.ir_versions,
+            node_counts=rewritten.node_counts if wanted.only_folds else None,
         )
         print_result([*page, *data_lines(rewritten.data_files)])
     if difference is not None:

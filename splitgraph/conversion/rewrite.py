@@ -99,6 +99,7 @@ class Rewrite(Generic[M_co]):
             to_opset=later.to_opset,
             rounding=self.rounding or later.rounding,
             analysis=later.analysis,
+            new_sizes=self.new_sizes if later.new_sizes is None else later.new_sizes,
             ran=later.ran,
         )
 

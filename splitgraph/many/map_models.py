@@ -15,15 +15,15 @@ from splitgraph.findings.diagnostics import SplitgraphError
 from splitgraph.findings.outcome import REWRITING, Outcome, Verb
 from splitgraph.many.plan import JobList, Limits, plan_jobs, plan_pairs
 from splitgraph.many.run_jobs import Workers, run_jobs
-from splitgraph.many.sources import find_sources, needs_onnx
-from splitgraph.options import ATOL, RTOL, TIMEOUT, Goal, NewSizes, Output, Running, Sizes, StrPath, leeway_of
+from splitgraph.many.sources import find_sources
+from splitgraph.options import ATOL, RTOL, TIMEOUT, Converting, NewSizes, Output, Running, Sizes, StrPath, leeway_of
 from splitgraph.work.task import FileTask
 
 _GIB = 2**30
 # The pages of `report` have an index, which the command writes.
 MappedVerb = Literal["infer", "upgrade", "downgrade", "convert", "reshape", "check", "verify"]
 _VERBS: tuple[MappedVerb, ...] = get_args(MappedVerb)
-_Record = TypeVar("_Record", Sizes, NewSizes, Goal, Running, Output)
+_Record = TypeVar("_Record", Sizes, Converting, NewSizes, Running, Output)
 
 
 def map_models(
@@ -106,7 +106,7 @@ def _planned(
         return plan_pairs(task, pairs, limits)
     names = [_name(source) for source in sources]
     below = None if output is None else Path(output)
-    models = find_sources(names, exclude, below=below, only_onnx=needs_onnx(verb, task.goal), seconds=limits.seconds)
+    models = find_sources(names, exclude, below=below, only_onnx=task.needs_onnx, seconds=limits.seconds)
     return plan_jobs(task, models, limits, output)
 
 
@@ -123,18 +123,17 @@ def _task(verb: Verb, options: Mapping[str, Any], longest: float, *, writes: boo
     given |= {"in_place": not writes, "dry_run": not writes} if verb in REWRITING else {}
     given["verify"] = None if options.get("verify") else False
     targets = ()
-    if verb == "reshape":
-        given["new_sizes"] = _given(NewSizes, given)
     if verb == "check":
         targets = given.pop("target", ())
     if verb == "verify":
         given = {"rtol": RTOL, "atol": ATOL, **given, "try_sizes": given.pop("bind", None)}
     given_leeway = (given.get("accept", ()), given.get("assume_defaults", False), given.get("empty_chunks", "clamp"))
+    forms = {name: given.get(name, False) for name in ("read_by_form", "fix_defaults")}
     return FileTask(
         verb,
         sizes=_given(Sizes, given),
-        leeway=leeway_of(*given_leeway, read_by_form=given.get("read_by_form", False)),
-        goal=_given(Goal, given),
+        leeway=leeway_of(*given_leeway, **forms),
+        wanted=_given(NewSizes, given) if verb == "reshape" else _given(Converting, given),
         running=_given(Running, given),
         output=_given(Output, given),
         targets=[targets] if isinstance(targets, str) else targets,

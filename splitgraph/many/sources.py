@@ -13,7 +13,6 @@ from pathlib import Path, PurePosixPath
 from splitgraph.findings.diagnostics import Diagnostic, SplitgraphError, diagnostic
 from splitgraph.formats.recognition import begins_as_ir
 from splitgraph.many.remote import find_urls, is_pattern, is_url
-from splitgraph.options import Goal
 
 _ONNX, _IR = ".onnx", ".xml"
 
@@ -40,15 +39,6 @@ class ModelSource:
     def is_url(self) -> bool:
         """Return True for the URL of a model on another machine."""
         return is_url(self.name)
-
-
-def needs_onnx(verb: str, goal: Goal) -> bool:
-    """Return True for a verb that has no meaning for OpenVINO IR: an IR has no opset and no IR version of ONNX, and
-    targets read ONNX.
-    """
-    if verb in ("upgrade", "downgrade", "check") or goal.opset or goal.target:
-        return True
-    return verb == "convert" and goal.to is None
 
 
 def find_sources(

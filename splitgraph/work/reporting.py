@@ -17,8 +17,9 @@ from splitgraph.formats.atomic_write import write_text
 from splitgraph.model.deferred import import_whole
 from splitgraph.model.onnx_proto import ModelProto
 from splitgraph.model.scopes import model_imports
-from splitgraph.options import ATOL, NO_SIZES, RTOL, STRICT, Form, Goal, Running
+from splitgraph.options import ATOL, NO_SIZES, RTOL, STRICT, Converting, Form, Running
 from splitgraph.rewrites import rewritten
+from splitgraph.verbs import in_steps
 from splitgraph.work.task import FileTask, output_path, refuse_existing, refuse_other_kind
 
 if TYPE_CHECKING:
@@ -171,10 +172,10 @@ def reasons(before: LoadedModel, after: LoadedModel) -> Sequence[Change]:
         return ()
     opsets = [model_imports(model).get("") for model in (first, second)]
     opset = None if opsets[0] == opsets[1] else opsets[1]
-    goals = [Goal(opset=opset, to=form) for form in get_args(Form)]
-    for goal in goals if opset is None else [Goal(opset=opset), *goals]:
+    forms = [Converting(opset=opset, to=form) for form in get_args(Form)]
+    for wanted in forms if opset is None else [Converting(opset=opset), *forms]:
         try:
-            rewrite = rewritten(before, goal, STRICT, NO_SIZES, Running(verify=False))
+            rewrite = rewritten(before, in_steps(wanted, STRICT), STRICT, NO_SIZES, Running(verify=False))
         except SplitgraphError:
             # Then the second model was made in another way.
             continue

@@ -18,7 +18,8 @@ from splitgraph.formats import DataFile, LoadedModel, is_ir_name, open_model, wh
 from splitgraph.inference.analysis import IR
 from splitgraph.model.onnx_proto import ModelProto
 from splitgraph.model.scopes import model_imports, scopes
-from splitgraph.options import NO_SIZES, InRuntime, Running
+from splitgraph.options import NO_SIZES, Converting, NewSizes, Running
+from splitgraph.verbs import Conversion, in_steps, to_opset, to_sizes
 from splitgraph.work.task import FileTask, read_input_shapes, refuse_existing
 
 if TYPE_CHECKING:
@@ -95,35 +96,33 @@ def rewrite_file(task: FileTask, working: Working = _unseen) -> Rewritten:
     if is_named:
         _refuse_existing(task, path)
     loaded = rewrites.with_sizes(open_model(model, weights="leave"), task.sizes)
-    goal = task.goal
-    if goal.new_sizes is not None:
-        shapes = read_input_shapes(goal.new_sizes.shapes, loaded.content)
-        goal = goal._replace(new_sizes=goal.new_sizes._replace(shapes=shapes))
+    wanted = task.wanted
+    if isinstance(wanted, NewSizes):
+        task = replace(task, wanted=wanted._replace(shapes=read_input_shapes(wanted.shapes, loaded.content)))
     opset = model_imports(loaded.content) if isinstance(loaded.content, ModelProto) else {IR: loaded.content.version}
     may_be_there = _may_be_there(task, opset.get(""))
     if not is_named and not may_be_there:
         _refuse_existing(task, path)
     try:
         is_verified = task.running.verify is not False
-        with working("converting the model") if goal.target is not None else _unseen("") as say:
-            if goal.target is not None and is_verified:
-                goal = goal._replace(in_runtime=InRuntime(task.running, loaded.folder, say))
+        with working("converting the model") if task.converting.target is not None else _unseen("") as say:
+            conversion = _conversion(task, say)
             result = compared = rewrites.rewritten(
-                loaded, goal, task.leeway, NO_SIZES, Running(verify=False), is_verified_later=is_verified
+                loaded, conversion, task.leeway, NO_SIZES, Running(verify=False), is_verified_later=is_verified
             )
         if is_ir_name(path) and isinstance(result.model, ModelProto):
             result = _as_ir(result, model, working)
     except ConversionError as error:
         is_beyond = [finding.code for finding in error.diagnostics] == [_OTHER_DIRECTION]
-        if not (is_beyond and goal.skip_newer):
+        if not (is_beyond and task.output.skip_newer):
             return Rewritten("refused", opset, path, loaded, blockers=error.diagnostics)
         beyond = Rewritten("beyond", opset, path, loaded)
         # What reads the wanted opset reads an older one, too: the folder of the results has all models.
-        is_older = goal.newer is False
+        is_older = task.verb == "downgrade"
         return _written(task, replace(beyond, rewrite=_unchanged(loaded))) if is_older and is_named else beyond
     # An IR without a change is the same, and has no equality of its own.
     is_onnx = isinstance(loaded.content, ModelProto)
-    is_same = result.model == loaded.content if is_onnx else goal.new_sizes is None
+    is_same = result.model == loaded.content if is_onnx else not isinstance(wanted, NewSizes)
     if may_be_there and not result.changes and is_same:
         there = Rewritten("there", opset, path, loaded, result)
         return _written(task, there) if is_named else there
@@ -145,6 +144,15 @@ def rewrite_file(task: FileTask, working: Working = _unseen) -> Rewritten:
     return _written(task, rewritten) if status == "converted" else rewritten
 
 
+def _conversion(task: FileTask, say: Callable[[str], None]) -> Conversion:
+    """Return what the verb does with a model. say: is told each step of a conversion in a runtime."""
+    if isinstance(task.wanted, NewSizes):
+        return to_sizes(task.wanted, task.leeway)
+    if task.verb == "convert":
+        return in_steps(task.wanted, task.leeway, None if task.running.verify is False else task.running, say)
+    return to_opset(task.wanted.opset, task.wanted.ir_version, newer=task.verb == "upgrade")
+
+
 def _verified(
     loaded: LoadedModel, compared: Rewrite, result: Rewrite, running: Running, say: Callable[[str], None]
 ) -> Verification:
@@ -164,16 +172,9 @@ def _may_be_there(task: FileTask, opset: int | None) -> bool:
     """Return True if a model with this opset may already be what the user wants."""
     if task.sizes.bind:
         return False
-    if task.goal.target is not None or task.ir_version is not None:
-        return True
-    if task.goal.fold and task.goal.opset is None:
-        return True
-    if task.goal.new_sizes is not None:
-        return True
-    if task.goal.to is not None:
-        # With a form, nothing else may be asked for.
-        return task.goal.opset in (None, opset)
-    return task.goal.opset is not None and task.goal.opset == opset
+    if task.converting.opset is None or task.converting.target is not None:
+        return task.wanted != Converting()
+    return task.converting.opset == opset
 
 
 def _unchanged(loaded: LoadedModel) -> Rewrite:

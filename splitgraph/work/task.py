@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from splitgraph.findings.diagnostics import SplitgraphError, diagnostic, meant
 from splitgraph.findings.outcome import REWRITING, Verb
 from splitgraph.formats import DataFile, LoadedModel, write
-from splitgraph.options import NO_SIZES, STRICT, Goal, Leeway, Many, Output, Running, Shown, Sizes
+from splitgraph.options import NO_SIZES, STRICT, Converting, Leeway, Many, Output, Running, Shown, Sizes, Wanted
 
 if TYPE_CHECKING:
     from splitgraph.dim import Dim
@@ -32,8 +32,8 @@ class FileTask:
     model: a URL before a worker has read it. after: the second model of `verify`. before: of `report`, the model before
     a rewrite whose result is `model`. targets: of `check`, none for all; and the two runtimes of `verify`. run: whether
     `check` runs the model in the runtimes of its targets. svg: the split that `report` draws as SVG instead of a page.
-    title: of the page. place: the file of the result, in a folder that is made if needed; None for the file that
-    `output` says.
+    title: of the page. wanted: what a rewriting verb is asked for. place: the file of the result, in a folder that is
+    made if needed; None for the file that `output` says.
     """
 
     verb: Verb
@@ -42,7 +42,7 @@ class FileTask:
     before: Path | None = None
     sizes: Sizes = NO_SIZES
     leeway: Leeway = STRICT
-    goal: Goal = field(default_factory=Goal)
+    wanted: Wanted = field(default_factory=Converting)
     running: Running = field(default_factory=Running)
     output: Output = field(default_factory=Output)
     targets: Sequence[str] = ()
@@ -62,29 +62,18 @@ class FileTask:
         return self.is_rewrite or self.verb == "verify"
 
     @property
-    def ir_version(self) -> int | str | None:
-        """Return the new IR version if the user wants nothing else, or "keep"; None otherwise."""
-        goal = self.goal
-        is_alone = (goal.opset, goal.to, goal.target, goal.new_sizes) == (None,) * 4 and not goal.fold
-        return self.goal.ir_version if is_alone else None
+    def converting(self) -> Converting:
+        """Return what upgrade, downgrade or convert is asked for; nothing for the other verbs."""
+        return self.wanted if isinstance(self.wanted, Converting) else Converting()
 
     @property
-    def only_folds(self) -> bool:
-        """Return True if the user wants to fold a model, and no form, opset or runtime."""
-        return self.goal.fold and (self.goal.opset, self.goal.to, self.goal.target) == (None,) * 3
-
-    @property
-    def tag(self) -> str:
-        """Return the tag in the name of a rewritten model: "opset18"."""
-        tags = (
-            None if self.goal.opset is None else f"opset{self.goal.opset}",
-            self.goal.to,
-            self.goal.target,
-            "folded" if self.goal.fold else None,
-            None if self.goal.new_sizes is None else "reshaped",
-            None if self.ir_version is None else f"ir{self.ir_version}",
-        )
-        return ".".join(filter(None, tags))
+    def needs_onnx(self) -> bool:
+        """Return True for work that has no meaning for OpenVINO IR: an IR has no opset and no IR version of ONNX, and
+        targets read ONNX.
+        """
+        if self.verb == "convert":
+            return bool(self.converting.opset or self.converting.target) or self.converting.to is None
+        return self.verb in ("upgrade", "downgrade", "check")
 
     def path(self) -> Path | None:
         """Return the file of the result, None for none. Raises SplitgraphError (SG601, SG109) before any work if
@@ -109,7 +98,7 @@ class FileTask:
             refuse_other_kind("-o", output)
         if self.verb == "infer":
             return None if output is None else output_path(output, self.model.name)
-        name = f"{_OPSET_TAG.sub('', self.model.stem)}.{self.tag}{self.model.suffix or '.onnx'}"
+        name = f"{_OPSET_TAG.sub('', self.model.stem)}.{self.wanted.tag}{self.model.suffix or '.onnx'}"
         return self.model.with_name(name) if output is None else output_path(output, name)
 
     def write(self, model: Model, path: Path, loaded: LoadedModel) -> Sequence[DataFile]:

@@ -39,7 +39,7 @@ sys.path[:0] = [str(ROOT)]
 from splitgraph.conversion.targets.convert import convert_for_target  # noqa: E402
 from splitgraph.findings.diagnostics import ConversionError, SplitgraphError  # noqa: E402
 from splitgraph.inference import infer_model  # noqa: E402
-from splitgraph.options import STRICT, Goal, Running  # noqa: E402
+from splitgraph.options import STRICT, Converting, Running  # noqa: E402
 from splitgraph.runtimes.check import Examined, check_target, examine  # noqa: E402
 from splitgraph.runtimes.runners.interpreters import KINDS  # noqa: E402
 from splitgraph.runtimes.runners.result import RuntimeRun  # noqa: E402
@@ -117,9 +117,8 @@ def trial(subject: Subject, host: RuntimeHost, target: Target) -> dict[str, Any]
     own = trials.run(subject.model)
     told |= {"before": _answer(own), "before_said": own.told[:_LONGEST]}
     told |= _by_table(subject, trials, target)
-    goal = Goal(target=target.key)
     try:
-        ran = convert_in_runtime(subject.model, target, goal, STRICT, trials, lambda _: None).ran
+        ran = convert_in_runtime(subject.model, target, Converting(), STRICT, trials, lambda _: None).ran
         told |= {"after": None if ran is None else _answer(ran), "reason": ran.told[:_LONGEST] if ran else ""}
     except ConversionError as error:
         told |= {"after": "refused by splitgraph", "reason": _reason(error)}
@@ -132,7 +131,7 @@ def trial(subject: Subject, host: RuntimeHost, target: Target) -> dict[str, Any]
 def _by_table(subject: Subject, trials: Trials, target: Target) -> dict[str, Any]:
     """What becomes of the model that the table alone proposes, and what was said of that."""
     try:
-        model = convert_for_target(subject.model, target, None, None, STRICT).model
+        model = convert_for_target(subject.model, target, Converting(), STRICT).model
     except ConversionError as error:
         return {"by_table": "refused by splitgraph", "by_table_said": _reason(error)}
     ran = trials.run(model, finds_node=False)

@@ -40,15 +40,15 @@ import sys, time
 from pathlib import Path
 import splitgraph.api, splitgraph.conversion.opset
 from splitgraph.many.job import Job, run_job
-from splitgraph.options import Goal, Running
-from splitgraph.work.task import Task
+from splitgraph.options import Output, Running, Converting
+from splitgraph.work.task import FileTask
 
 verify = None if "verify" in sys.argv else False
 began = time.monotonic()
 for number, name in enumerate(sys.stdin.read().splitlines()):
     place = Path("alone") / f"{{number}}.onnx"
-    goal = Goal({OPSET}, newer=True, skip_newer=True)
-    task = Task("upgrade", Path(name), goal=goal, running=Running(verify, timeout=60), place=place)
+    running, output = Running(verify, timeout=60), Output(skip_newer=True)
+    task = FileTask("upgrade", Path(name), wanted=Converting({OPSET}), running=running, output=output, place=place)
     run_job(Job(name, task, hashes=True))
 print(time.monotonic() - began)
 """

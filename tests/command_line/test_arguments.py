@@ -8,7 +8,7 @@ import pytest
 
 from splitgraph.dim import parse_expression, symbol
 from splitgraph.findings.diagnostics import SplitgraphError
-from splitgraph.options import Goal
+from splitgraph.options import Converting
 from splitgraph.work.task import FileTask, parse_bindings, parse_input_shapes
 
 from .program import Run, files
@@ -169,7 +169,7 @@ def test_two_shapes_for_one_input() -> None:
     ],
 )
 def test_default_output(model: str, output: str) -> None:
-    assert FileTask("upgrade", Path(model), goal=Goal(opset=18)).path() == Path(output)
+    assert FileTask("upgrade", Path(model), wanted=Converting(18)).path() == Path(output)
 
 
 @pytest.mark.parametrize(

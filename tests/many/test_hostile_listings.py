@@ -15,7 +15,7 @@ from splitgraph.findings.diagnostics import ModelError, SplitgraphError
 from splitgraph.many.plan import Limits, place_below, plan_jobs
 from splitgraph.many.remote import find_urls, localized
 from splitgraph.many.sources import ModelSource, find_sources
-from splitgraph.options import Goal
+from splitgraph.options import Converting
 from splitgraph.work.task import FileTask
 
 pytest.importorskip("aiohttp", reason="fsspec reads http with it")
@@ -90,7 +90,7 @@ def test_what_is_not_below_is_refused(relative: str, is_url: bool, tmp_path: Pat
     source = ModelSource(f"{'http://host/zoo/' if is_url else 'zoo/'}{relative}", PurePosixPath(relative))
     with pytest.raises(SplitgraphError, match="is not below the folder that it was found in"):
         place_below(str(tmp_path / "out"), relative, source)
-    work = FileTask("upgrade", goal=Goal(opset=18))
+    work = FileTask("upgrade", wanted=Converting(18))
     plan = plan_jobs(work, [source, ModelSource("b.onnx")], Limits(), str(tmp_path / "out"))
     assert [outcome.model for outcome in plan.failed] == [source.name]
     assert [job.model for job in plan.jobs] == ["b.onnx"]
@@ -136,7 +136,7 @@ def test_a_page_that_links_elsewhere(server: str, answers: Answers) -> None:
         *("/zoo/a.onnx", "/zoo/b.onnx?token=1", "/zoo/sub/d.onnx", "/zoo/sub/closed/"),
         *("/zoo/../../../x/E.onnx", "/zoo/%2e%2e/E.onnx"),
     }
-    work = FileTask("upgrade", goal=Goal(opset=18))
+    work = FileTask("upgrade", wanted=Converting(18))
     plan = plan_jobs(work, list(found.values()), Limits(), "out")
     assert sorted(outcome.model.removeprefix(server) for outcome in plan.failed) == [
         "/zoo/%2e%2e/E.onnx",
@@ -148,7 +148,7 @@ def test_a_page_that_links_elsewhere(server: str, answers: Answers) -> None:
 
 def test_names_that_become_one(server: str, answers: Answers) -> None:
     answers["/zoo/"] = page("a.onnx?rev=1", "a.onnx?rev=2")
-    work = FileTask("upgrade", goal=Goal(opset=18))
+    work = FileTask("upgrade", wanted=Converting(18))
     plan = plan_jobs(work, find_sources([f"{server}/zoo/"]), Limits(), "out")
     assert len(plan.to_do()) == 1
     assert "goes to out/a.onnx, too" in plan.failed[0].diagnostics[0].message

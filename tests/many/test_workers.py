@@ -62,6 +62,13 @@ def test_wrong_arguments(verb: Any, sources: Any, options: dict[str, Any], told:
     assert str(caught.value).startswith(told)
 
 
+def test_an_upgrade_goes_up_only(zoo: Path) -> None:
+    found = outcomes("upgrade", "zoo/deep/new.onnx", opset=13, jobs=1)
+    assert found["new.onnx"].status == "beyond"
+    refused = outcomes("upgrade", "zoo/deep/new.onnx", opset=13, jobs=1, skip_newer=False)
+    assert codes(refused["new.onnx"]) == ["SG418"]
+
+
 EXECUTORS: list[Callable[[], Executor | None]] = [
     lambda: None,
     lambda: ThreadPoolExecutor(2),

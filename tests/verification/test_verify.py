@@ -12,7 +12,6 @@ from onnx import TensorProto, helper
 from verifying import verify_models
 
 from splitgraph.conversion.splits.forms import convert_forms
-from splitgraph.options import Goal
 from splitgraph.verification.engines.engine_process import EngineFailure, EngineRun, Workplace
 
 from .small_models import constant, graph_of, halves, model_of, node, parsed, split_model, value
@@ -206,7 +205,7 @@ def test_empty_parts_are_no_fault_of_the_model() -> None:
     )
     explicit = split_model(18, dims=(5, 4), outputs="abcd", lengths=[2, 2, 1, 0])
     assert verify_models(explicit, after).verdict == "equal"
-    written = convert_forms(before, Goal(to="split", explicit_lengths=True)).model
+    written = convert_forms(before, "split", explicit_lengths=True).model
     assert verify_models(written, before).verdict == "equal"
 
 

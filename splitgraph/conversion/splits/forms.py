@@ -32,7 +32,7 @@ from splitgraph.model.names import FreshNames, Producers, used_names
 from splitgraph.model.onnx_proto import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto
 from splitgraph.model.scopes import Scope, plain_domain, roots, scopes
 from splitgraph.model.value_type import ValueType
-from splitgraph.options import STRICT, Goal, Leeway
+from splitgraph.options import STRICT, IRVersion, Leeway
 from splitgraph.splits import variadic_split_1, variant_at
 from splitgraph.splits.canonical import CanonicalSplit, SplitForm, clamped_lengths
 from splitgraph.splits.lowering import LowerRequest, NotRepresentable, computed_lengths
@@ -42,16 +42,22 @@ from splitgraph.splits.variadic_split_1 import FORM_KEY, is_variadic_function
 FORMS = ("split", "variadic-split", "slice")
 
 
-def convert_forms(model: ModelProto, goal: Goal, leeway: Leeway = STRICT) -> Rewrite[ModelProto]:
+def convert_forms(
+    model: ModelProto,
+    to: str | None,
+    leeway: Leeway = STRICT,
+    *,
+    explicit_lengths: bool = False,
+    ir_version: IRVersion = None,
+) -> Rewrite[ModelProto]:
     """Return a copy of the model with its splits as plain Split, as VariadicSplit functions, or as slices; the model
     itself is not changed.
 
-    goal: the form, one of `FORMS`; whether lengths are written out and local functions inlined, for runtimes that read
-    nothing else; and the IR version. leeway: what the user permits. Raises ConversionError with every blocker,
-    SplitgraphError for another form.
+    to: the form, one of `FORMS`. leeway: what the user permits. explicit_lengths: lengths are written out and local
+    functions inlined, for runtimes that read nothing else. ir_version: of the result. Raises ConversionError with every
+    blocker, SplitgraphError for another form.
     """
-    to, explicit_lengths, ir_version = goal.to, goal.explicit_lengths, goal.ir_version
-    if to is None or to not in FORMS:
+    if to not in FORMS:
         raise SplitgraphError(f"splits cannot be converted to {to!r}; the targets are {', '.join(map(repr, FORMS))}")
     if to == "slice" and explicit_lengths:
         raise SplitgraphError("slices have bounds and no lengths; explicit_lengths is for 'split'")

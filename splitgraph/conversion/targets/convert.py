@@ -28,7 +28,7 @@ from splitgraph.findings.diagnostics import ConversionError, Diagnostic, diagnos
 from splitgraph.model.onnx_proto import ModelProto
 from splitgraph.model.places import with_nodes
 from splitgraph.model.scopes import GraphPath, model_imports, plain_domain, scopes
-from splitgraph.options import STRICT, Goal, IRVersion, Leeway
+from splitgraph.options import STRICT, IRVersion, Leeway
 from splitgraph.runtimes.check import Examined, TargetCheck, check_target, examine, unnamed_dimensions
 from splitgraph.runtimes.target import Target
 from splitgraph.splits.variadic_split_1 import is_variadic_function
@@ -266,7 +266,7 @@ def _without_functions(model: ModelProto, leeway: Leeway) -> Rewrite | None:
     Raises ValueError where functions that are not ours cannot be inlined, and no function is ours.
     """
     has_ours = any(map(is_variadic_function, model.functions))
-    plain = convert_forms(model, Goal(to="split"), leeway) if has_ours else step(model)
+    plain = convert_forms(model, "split", leeway) if has_ours else step(model)
     try:
         inlined = inline_functions(plain.model, ours_too=True)
     except ValueError as error:

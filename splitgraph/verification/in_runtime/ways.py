@@ -18,7 +18,7 @@ from splitgraph.conversion.targets.prepared import Prepared
 from splitgraph.findings.diagnostics import ConversionError, Diagnostic
 from splitgraph.model.places import with_nodes
 from splitgraph.model.scopes import scopes
-from splitgraph.options import Goal, Leeway
+from splitgraph.options import Converting, Leeway
 from splitgraph.runtimes.advice import has_open_inputs
 from splitgraph.runtimes.check import NOT_KNOWN, examine, failing, found_in_run
 from splitgraph.runtimes.runners.result import RuntimeRun
@@ -30,7 +30,12 @@ _MOST_KINDS = 6
 
 
 def convert_in_runtime(
-    model: onnx.ModelProto, target: Target, goal: Goal, leeway: Leeway, trials: Trials, say: Callable[[str], None]
+    model: onnx.ModelProto,
+    target: Target,
+    wanted: Converting,
+    leeway: Leeway,
+    trials: Trials,
+    say: Callable[[str], None],
 ) -> Rewrite[onnx.ModelProto]:
     """Return the model for a target, in the first way that its runtime runs. say: is told each step.
 
@@ -38,11 +43,11 @@ def convert_in_runtime(
     with the first node that fails when the converted model is run.
     """
     say(f"running the model in {trials.host.label}")
-    own, is_free = trials.run(model), goal.opset is None and goal.ir_version is None
+    own, is_free = trials.run(model), wanted.opset is None and wanted.ir_version is None
     if _runs(own) and is_free:
         return replace(_unchanged(model), ran=own)
     if own.answer == "not-run":
-        return replace(convert_for_target(model, target, goal.opset, goal.ir_version, leeway), ran=own)
+        return replace(convert_for_target(model, target, wanted.opset, wanted.ir_version, leeway), ran=own)
     if is_free and (rewrite := _redeclared(model, target, trials, say)) is not None:
         return rewrite
     prepared = Prepared(model, leeway)
@@ -57,7 +62,7 @@ def convert_in_runtime(
             if _runs(ran) and is_free:
                 return replace(begun, ran=ran)
         try:
-            for rewrite in _rewrites(start, ran, target, goal, trials, say, tried):
+            for rewrite in _rewrites(start, ran, target, wanted, trials, say, tried):
                 ran = tried[-1][1]
                 if _runs(ran):
                     # The run knows what the table does not.
@@ -92,7 +97,7 @@ def _rewrites(
     start: Prepared,
     begun: RuntimeRun,
     target: Target,
-    goal: Goal,
+    wanted: Converting,
     trials: Trials,
     say: Callable[[str], None],
     tried: list[tuple[Rewrite[onnx.ModelProto], RuntimeRun]],
@@ -103,7 +108,7 @@ def _rewrites(
     """
     for number in range(_MOST_KINDS):
         try:
-            rewrite, _ = in_other_forms(start, target, goal.opset, goal.ir_version)
+            rewrite, _ = in_other_forms(start, target, wanted.opset, wanted.ir_version)
         except ConversionError:
             if not number:
                 raise
