@@ -12,7 +12,7 @@ from splitgraph.conversion.builders import Emission
 from splitgraph.conversion.cache import KEPT, ConversionCache, Key, NameLog
 from splitgraph.conversion.keep import Route, carry_types, keep, misfit_message, route_of, type_advice
 from splitgraph.conversion.known_values import KnownValues, blocker, reads_left_out, without_left_out
-from splitgraph.conversion.node import Node, Slot, changed_attributes, formal_at, misfits, needed, slots_of
+from splitgraph.conversion.node import Node, changed_attributes, needed, slots_of
 from splitgraph.conversion.notation.function_bodies import expand
 from splitgraph.conversion.notation.node_at_boundary import Inexact, NodeAtBoundary
 from splitgraph.conversion.operators.known_results import KNOWN_RESULTS, write_known_result
@@ -24,6 +24,7 @@ from splitgraph.findings.diagnostics import Diagnostic, diagnostic
 from splitgraph.model.onnx_proto import AttributeProto, NodeProto
 from splitgraph.model.schemas import OperatorVersion
 from splitgraph.model.schemas.experimental import UNSPECIFIED, experiments_end
+from splitgraph.model.schemas.fit import Slot, misfits
 from splitgraph.model.schemas.history import version_at
 from splitgraph.model.scopes import Scope, plain_domain
 from splitgraph.splits import SPLIT_OPERATORS, variant_at
@@ -437,7 +438,7 @@ class Climb:
             return [node]
         self._take_graphs(node, opset)
         slots = slots_of(node, self.values.type_of, version)
-        unfit = [slot for slot in slots if slot.types.isdisjoint(_types_at(version, slot))]
+        unfit = [slot for slot in slots if (formal := slot.formal_in(version)) and slot.types.isdisjoint(formal.types)]
         if not unfit:
             return self.take(node, opset)
         # A copy: where no wider type helps, the node must still have its outputs, or its blockers are dropped with it.
@@ -492,8 +493,3 @@ def _schema_problem(node: Node, version: OperatorVersion | None) -> str:
     if len(node.inputs) > version.max_inputs or len(node.outputs) > version.max_outputs:
         return "has fewer inputs or outputs"
     return ""
-
-
-def _types_at(version: OperatorVersion, slot: Slot) -> frozenset[str]:
-    formal = formal_at(version.inputs if slot.is_input else version.outputs, slot.position)
-    return slot.types if formal is None else formal.types

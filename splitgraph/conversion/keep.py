@@ -13,7 +13,6 @@ from functools import cache
 from itertools import pairwise
 from typing import Any
 
-from splitgraph.conversion.node import Slot, fits_but_for_young_types, misfits, types_always_fit, unequal_pair
 from splitgraph.conversion.notation.node_at_boundary import Inexact, NodeAtBoundary
 from splitgraph.conversion.operators.registry import decision
 from splitgraph.findings.diagnostics import Diagnostic, diagnostic
@@ -22,6 +21,14 @@ from splitgraph.model.attributes import UNRESOLVED
 from splitgraph.model.onnx_proto import AttributeProto
 from splitgraph.model.schemas import Formal, FormalAttribute, OperatorVersion, versions_of
 from splitgraph.model.schemas.experimental import UNSPECIFIED, experiments_end, was_experimental
+from splitgraph.model.schemas.fit import (
+    Slot,
+    fits_but_for_young_types,
+    misfits,
+    missing,
+    types_always_fit,
+    unequal_pair,
+)
 from splitgraph.model.schemas.history import meant_opset, version_at, versions_between
 from splitgraph.splits import SPLIT_OPERATORS
 
@@ -214,14 +221,7 @@ def _slot_problems(
     for position in range(most, len(names)):
         formal = old[min(position, len(old) - 1)] if old else None
         problems.append(f"has no {kind} {formal.name if formal else position}")
-    for position, formal in enumerate(formals):
-        given = len(names) - position
-        if formal.option != "variadic":
-            given = int(position < len(names) and names[position] != "")
-        needed = {"single": 1, "optional": 0, "variadic": formal.min_count}[formal.option]
-        if given < needed:
-            problems.append(f"needs the {kind} {formal.name}")
-    return problems
+    return problems + [f"needs the {kind} {formal.name}" for formal in missing(formals, names)]
 
 
 def _blocker(node: NodeAtBoundary, problem: str) -> Diagnostic:

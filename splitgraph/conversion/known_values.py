@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from splitgraph.conversion.moved_constants import moved_elements
-from splitgraph.conversion.node import YOUNG_TYPES, reads_of
+from splitgraph.conversion.node import reads_of
 from splitgraph.findings.diagnostics import Diagnostic, diagnostic
 from splitgraph.inference import Walked, walk_model
 from splitgraph.inference.walk_results import GraphDetail, SplitDetail
 from splitgraph.model.attributes import CONSTANT_DTYPES
 from splitgraph.model.deferred import helper, np, numpy_helper
 from splitgraph.model.onnx_proto import FunctionProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
+from splitgraph.model.schemas.fit import YOUNG_TYPES
 from splitgraph.model.scopes import GraphPath, Scope, called_function, function_key, plain_domain, subgraphs
 from splitgraph.model.tensor_data import is_in_other_file
 from splitgraph.model.value_type import DTYPE_NUMBERS, UNKNOWN, Contents, ValueType

@@ -1,4 +1,4 @@
-"""A node between two opsets, and the element types that its inputs and outputs may have."""
+"""A node between two opsets, and the types that its inputs and outputs may have."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from splitgraph.model.attributes import CONSTANT_DTYPES, HOLDING_GRAPHS, make_attribute, make_node
-from splitgraph.model.onnx_proto import AttributeProto, GraphProto, NodeProto, TensorProto
+from splitgraph.model.onnx_proto import AttributeProto, GraphProto, NodeProto
 from splitgraph.model.schemas import Formal, OperatorVersion
-from splitgraph.model.value_type import ValueType
+from splitgraph.model.schemas.fit import Slot, formal_at, possible_types
+from splitgraph.model.value_type import DTYPE_NAMES, ValueType
 
 
 @dataclass(slots=True)
@@ -128,55 +129,6 @@ def added(
 
 # The types that inputs and outputs may have ---------------------------------------------------------------------------
 
-# The two names of element types that differ between NumPy and ONNX.
-_ONNX_NAMES = {"float32": "float", "float64": "double"}
-_NUMPY_NAMES = {onnx_name: name for name, onnx_name in _ONNX_NAMES.items()}
-_FORMS: dict[str | None, tuple[str, ...]] = {
-    "tensor": ("tensor({})",),
-    "sequence": ("seq(tensor({}))",),
-    "optional": ("optional(tensor({}))", "optional(seq(tensor({})))"),
-    None: ("tensor({})", "seq(tensor({}))", "optional(tensor({}))", "optional(seq(tensor({})))"),
-}
-_PREFIXES: dict[str | None, tuple[str, ...]] = {
-    "tensor": ("tensor(",),
-    "sequence": ("seq(",),
-    "optional": ("optional(",),
-    None: ("",),
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Slot:
-    """An input or output of a node: its label, its formal parameter, and the types that it may have."""
-
-    label: str
-    old: Formal
-    position: int
-    is_input: bool
-    types: frozenset[str]
-
-    @property
-    def group(self) -> str:
-        """A text that is equal for slots of one type: the type variable, otherwise the label."""
-        return self.old.type_variable if self.old.is_generic and self.old.homogeneous else self.label
-
-    @property
-    def type_text(self) -> str:
-        """The type in words; "" where the element type is unknown."""
-        if len(self.types) == 1:
-            return _in_words(next(iter(self.types)))
-        dtypes = {_element(text) for text in self.types}
-        if len(dtypes) != 1:
-            return ""
-        if all(text.startswith("optional(") for text in self.types):
-            return f"an optional of {dtypes.pop()}"
-        return f"{dtypes.pop()} in every form (tensor, sequence, optional)"
-
-    @property
-    def is_castable(self) -> bool:
-        """True where the value may be a tensor; only tensors can be cast."""
-        return any(text.startswith("tensor(") for text in self.types)
-
 
 def slots_of(node: Node, type_of: Callable[[str], ValueType], old: OperatorVersion) -> list[Slot]:
     """Return the inputs and outputs of a node with the types that they may have.
@@ -218,127 +170,15 @@ def _slots(
     return slots
 
 
-def possible_types(formal: Formal, dtype: str | None, kind: str | None) -> frozenset[str]:
-    """Return the types of the formal parameter that the value may have; the known type of the value if there is
-    none.
-    """
-    if dtype is None:
-        prefixes = _PREFIXES.get(kind, (f"{kind}(",))
-        return frozenset(text for text in formal.types if text.startswith(prefixes)) or formal.types
-    name = _ONNX_NAMES.get(dtype, dtype)
-    forms = frozenset(form.format(name) for form in _FORMS.get(kind, (f"{kind}({{}})",)))
-    return forms & formal.types or forms
-
-
 def _dtype_from_attributes(node: Node) -> str | None:
     """Return the element type of a node's first output if an attribute gives it, otherwise None."""
     for attribute in node.attributes.values():
         if attribute.ref_attr_name:
             continue
         if attribute.name in ("to", "dtype") and attribute.type == AttributeProto.INT:
-            return _numpy_name(attribute.i)
+            return DTYPE_NAMES.get(attribute.i)
         if attribute.name == "value" and attribute.type == AttributeProto.TENSOR:
-            return _numpy_name(attribute.t.data_type)
+            return DTYPE_NAMES.get(attribute.t.data_type)
         if attribute.name in CONSTANT_DTYPES and node.op_type == "Constant":
             return CONSTANT_DTYPES[attribute.name]
     return None
-
-
-def _numpy_name(number: int) -> str | None:
-    types = TensorProto.DataType
-    if number == TensorProto.UNDEFINED or number not in types.values():
-        return None
-    name = types.Name(number).lower()
-    return _NUMPY_NAMES.get(name, name)
-
-
-# New element types. A value of unknown type hardly ever has one of them.
-YOUNG_TYPES = (
-    *("bfloat16", "float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz", "float8e8m0"),
-    *("float4e2m1", "float6e2m3", "float6e3m2", "int4", "uint4", "int2", "uint2"),
-)
-
-
-def fits_but_for_young_types(slot: Slot, new: OperatorVersion) -> str:
-    """Return the new types that another version does not take, in words, if these are the only obstacle for a value of
-    unknown type; otherwise "".
-    """
-    formal = formal_at(new.inputs if slot.is_input else new.outputs, slot.position)
-    if formal is None or slot.type_text:
-        return ""
-    # One or two possible types: the type is known, or its declarations contradict each other.
-    if len({_element(text) for text in slot.types}) < 3:
-        return ""
-    refused = {_element(text) for text in slot.types - formal.types}
-    return " or ".join(sorted(refused)) if refused and refused <= frozenset(YOUNG_TYPES) else ""
-
-
-def misfits(slots: Sequence[Slot], new: OperatorVersion, *, skip_renamed: bool) -> list[Slot]:
-    """Return the slots with a type that another version of the operator may not take. Slots that it lacks are not
-    included.
-    """
-    unfit = []
-    for slot in slots:
-        formal = formal_at(new.inputs if slot.is_input else new.outputs, slot.position)
-        if formal is None or slot.types <= formal.types or (skip_renamed and formal.name != slot.old.name):
-            continue
-        unfit.append(slot)
-    return unfit
-
-
-def unequal_pair(slots: Sequence[Slot], new: OperatorVersion) -> tuple[Slot, Slot] | None:
-    """Return two slots that need one type in another version of the operator, but may have different types; None
-    without.
-    """
-    firsts: dict[str, Slot] = {}
-    for slot in slots:
-        formal = formal_at(new.inputs if slot.is_input else new.outputs, slot.position)
-        if formal is None or not formal.is_generic or not formal.homogeneous:
-            continue
-        first = firsts.setdefault(formal.type_variable, slot)
-        if first is slot or _share_variable(first.old, slot.old):
-            continue
-        if len(first.types | slot.types) != 1:
-            return first, slot
-    return None
-
-
-def types_always_fit(old: OperatorVersion, new: OperatorVersion) -> bool:
-    """Return True when every node with valid types for one version has valid types for the other."""
-    pairs = list(zip(old.inputs, new.inputs, strict=False)) + list(zip(old.outputs, new.outputs, strict=False))
-    partners: dict[str, Formal] = {}
-    for before, after in pairs:
-        if not before.types <= after.types:
-            return False
-        if not (after.is_generic and after.homogeneous):
-            continue
-        if after.option == "variadic" and not before.homogeneous:
-            return False
-        first = partners.setdefault(after.type_variable, before)
-        if first is not before and not _share_variable(first, before):
-            return False
-    return True
-
-
-def formal_at(formals: Sequence[Formal], position: int) -> Formal | None:
-    """Return the formal parameter at a position, None where there is none."""
-    if position < len(formals):
-        return formals[position]
-    return formals[-1] if formals and formals[-1].option == "variadic" else None
-
-
-def _share_variable(left: Formal, right: Formal) -> bool:
-    if not (left.homogeneous and right.homogeneous):
-        return False
-    return left.type_variable == right.type_variable
-
-
-def _element(text: str) -> str:
-    dtype = text.rstrip(")").rpartition("(")[2]
-    return _NUMPY_NAMES.get(dtype, dtype)
-
-
-def _in_words(text: str) -> str:
-    if text.startswith("tensor("):
-        return _element(text)
-    return f"{'an optional' if text.startswith('optional(') else 'a sequence'} of {_element(text)}"

@@ -13,7 +13,7 @@ from splitgraph.conversion.cache import ConversionCache, Entries, Key
 from splitgraph.conversion.climb import Blocked, Ladder
 from splitgraph.conversion.keep import CONTRADICTIONS, Route, is_unknown, route_of
 from splitgraph.conversion.known_values import KnownValues, find_left_out, reads_left_out
-from splitgraph.conversion.node import Node, formal_at, possible_types
+from splitgraph.conversion.node import Node
 from splitgraph.conversion.operators.registry import decision
 from splitgraph.conversion.plan import Plan, Replacement, errors_of, needed_by_conversion, opset_of
 from splitgraph.conversion.splits.lower import plan_splits
@@ -25,6 +25,7 @@ from splitgraph.inference.walk_results import Form, GraphDetail, Visit
 from splitgraph.model.names import FreshNames, used_names
 from splitgraph.model.onnx_proto import GraphProto, ModelProto, NodeProto, TensorProto
 from splitgraph.model.schemas import kinds
+from splitgraph.model.schemas.fit import formal_at, possible_types
 from splitgraph.model.schemas.history import version_at
 from splitgraph.model.scopes import (
     MAIN,

@@ -6,10 +6,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from splitgraph.conversion.node import Slot, formal_at, slots_of
+from splitgraph.conversion.node import slots_of
 from splitgraph.conversion.notation.node_at_boundary import Inexact, NodeAtBoundary
 from splitgraph.model.deferred import np
 from splitgraph.model.schemas import OperatorVersion, kinds
+from splitgraph.model.schemas.fit import Slot, tensor_of
 from splitgraph.model.value_type import DTYPE_NUMBERS
 
 # For each element type, the wider types in which the result is exact after a cast back; the first allowed one is used.
@@ -96,7 +97,6 @@ _TABLE_OF: Mapping[str, _Table] = {
 _EMPTY: Mapping[str, tuple[str, str]] = {"ReduceMax": ("Max", "min"), "ReduceMin": ("Min", "max")}
 # Where all elements are known and fit, operators that give no others may have the narrower type.
 _NARROWED = ("int64", "int32")
-_ONNX_NAMES: Mapping[str, str] = {"float32": "float", "float64": "double"}
 
 
 def widen(node: NodeAtBoundary, fits: OperatorVersion, among: Collection[str] | None = None) -> None:
@@ -111,7 +111,7 @@ def widen(node: NodeAtBoundary, fits: OperatorVersion, among: Collection[str] | 
         groups.setdefault(slot.group, []).append(slot)
     widened = False
     for slots in groups.values():
-        formals = [formal_at(fits.inputs if slot.is_input else fits.outputs, slot.position) for slot in slots]
+        formals = [slot.formal_in(fits) for slot in slots]
         taken = [_restricted(formal.types, among) for formal in formals if formal is not None]
         # A cast does not help where the other version lacks the input.
         if not taken or all(slot.types <= types for slot in slots for types in taken):
@@ -124,11 +124,7 @@ def widen(node: NodeAtBoundary, fits: OperatorVersion, among: Collection[str] | 
 
 
 def _restricted(types: frozenset[str], among: Collection[str] | None) -> frozenset[str]:
-    return types if among is None or len(types) == 1 else types & set(map(_in_onnx, among))
-
-
-def _in_onnx(dtype: str) -> str:
-    return f"tensor({_ONNX_NAMES.get(dtype, dtype)})"
+    return types if among is None or len(types) == 1 else types & set(map(tensor_of, among))
 
 
 def _widen_group(node: NodeAtBoundary, slots: Sequence[Slot], allowed: frozenset[str]) -> None:
@@ -163,10 +159,10 @@ def _wider(node: NodeAtBoundary, narrow: str, allowed: frozenset[str], slots: Se
         name, default = kinds.MOVED_BY_DEFAULT[op_type]
         table = _MOVED if node.value(name, default) == default else _REAL
     for wide in (table or {}).get(narrow, "").split():
-        if _in_onnx(wide) in allowed:
+        if tensor_of(wide) in allowed:
             return wide
     is_kept = table in (_MOVED, _ORDERED) and op_type not in _EMPTY
-    if is_kept and narrow == _NARROWED[0] and _in_onnx(_NARROWED[1]) in allowed:
+    if is_kept and narrow == _NARROWED[0] and tensor_of(_NARROWED[1]) in allowed:
         given = [node.values.elements(node.inputs[slot.position]) for slot in slots if slot.is_input]
         if all(elements is not None and np.array_equal(elements, elements.astype(_NARROWED[1])) for elements in given):
             return _NARROWED[1]

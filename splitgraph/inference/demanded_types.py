@@ -14,11 +14,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from splitgraph.inference.declared_types import with_demand
 from splitgraph.inference.operators import operator_of
-from splitgraph.inference.reading import element_types
 from splitgraph.inference.walk_state import WalkState
 from splitgraph.model.attributes import attribute_value
 from splitgraph.model.onnx_proto import NodeProto
 from splitgraph.model.schemas import OperatorVersion, kinds
+from splitgraph.model.schemas.fit import element_types
 from splitgraph.model.scopes import GraphPath, Scope, node_label, plain_domain
 from splitgraph.model.value_type import MAX_RANK, UNKNOWN, ValueType, tensor
 

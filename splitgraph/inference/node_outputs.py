@@ -14,11 +14,12 @@ from splitgraph.inference.context import NodeContext, Rule, Unresolved
 from splitgraph.inference.forms import contradicts, form_of
 from splitgraph.inference.graph_walk import GraphWalk
 from splitgraph.inference.operators import AI_ONNX
-from splitgraph.inference.reading import Reading, fit, only_dtype
+from splitgraph.inference.reading import Reading, fit
 from splitgraph.inference.repairs import find_repairs
 from splitgraph.inference.walk_results import Form, FoundSplit, FunctionCall, SplitDetail
 from splitgraph.model.onnx_proto import NodeProto, TensorProto
 from splitgraph.model.schemas import Formal, OperatorVersion
+from splitgraph.model.schemas.fit import only_dtype
 from splitgraph.model.scopes import called_function, node_label
 from splitgraph.model.tensor_data import is_in_other_file, lacks_data, misfit
 from splitgraph.model.value_type import UNKNOWN, Contents, ValueType, tensor

@@ -23,6 +23,7 @@ from splitgraph.model.attributes import HOLDING_GRAPHS, attribute_value
 from splitgraph.model.onnx_proto import AttributeProto, NodeProto
 from splitgraph.model.schemas import OperatorVersion, versions_of
 from splitgraph.model.schemas.allowed_values import fault_of_value
+from splitgraph.model.schemas.fit import wrong_input, wrong_output
 from splitgraph.model.scopes import may_have_bodies, subgraphs
 from splitgraph.model.value_type import ValueType
 from splitgraph.splits import openvino_split_1
@@ -38,8 +39,6 @@ _TAKEN_AS_OPTIONAL = {("", "Resize"): ("roi", "scales")}
 _HOW_TO_TYPE = "Set AttributeProto.type of the attribute, as onnx.helper.make_attribute does."
 _REFUSED = "onnxruntime refuses the node"
 
-_KINDS = (("tensor(", ""), ("seq(tensor(", "sequence of "), ("optional(tensor(", "optional of "))
-_LONG_NAMES = {"float": "float32", "double": "float64"}
 
 # Kinds and element types of outputs.
 OutputTypes = tuple[tuple[str, str | None], ...]
@@ -139,7 +138,7 @@ class Reading:
     def _check_inputs(self, schema: OperatorVersion, given: Sequence[Knowledge]) -> None:
         """Find an input whose type the schema does not allow, or differs from that of an input which it must match."""
         texts = tuple([None if known is OMITTED else known.text for known in given])
-        mismatch = _mismatch(schema, texts)
+        mismatch = wrong_input(schema, texts)
         if mismatch is None:
             return
         self.mistyped = f"{schema.op}-{self.operator.since_version}: {mismatch}"
@@ -169,7 +168,7 @@ class Reading:
             return None
         # A rule gives the outputs of every version, and a node may leave some of them out.
         asked = [type_text(value) if name else None for name, value in zip(names, outputs, strict=False)]
-        fault = _forbidden_output(schema, tuple(asked))
+        fault = wrong_output(schema, tuple(asked))
         text = None if fault is None else f"{schema.op}-{self.operator.since_version}: {fault}"
         if "" not in names and all(value.element is None for value in outputs):
             self._output_faults[types] = text
@@ -307,73 +306,14 @@ def _range(fewest: int, most: int) -> str:
 def _how_it_is_run(schema: OperatorVersion, given: tuple[str | None, ...], opset: int) -> str | None:
     """Return how runtimes read a node with forbidden types; None if they do not read it, or disagree."""
     wide = as_int64(schema, given, opset)
-    if wide is not None and _mismatch(schema, wide) is None:
+    if wide is not None and wrong_input(schema, wide) is None:
         return "as if int32 were int64"
     newer = newer_version(schema, opset)
-    if newer is not None and are_measured(schema, given) and _mismatch(newer, given) is None:
+    if newer is not None and are_measured(schema, given) and wrong_input(newer, given) is None:
         return f"like {schema.op}-{newer.since_version}"
-    return None
-
-
-@lru_cache(maxsize=4096)
-def _forbidden_output(schema: OperatorVersion, given: tuple[str | None, ...]) -> str | None:
-    formals = schema.outputs
-    for index, text in enumerate(given):
-        allowed = _allowed(formals[min(index, len(formals) - 1)].types) if formals else None
-        if text is not None and allowed and text not in allowed:
-            return f"output {index} is {text}; it must be {_choice(allowed)}"
     return None
 
 
 def types_fit(schema: OperatorVersion, given: Sequence[Knowledge]) -> bool:
     """Return True if a version takes inputs of these types, as far as they are known."""
-    return _mismatch(schema, tuple([None if known is OMITTED else known.text for known in given])) is None
-
-
-@lru_cache(maxsize=4096)
-def _mismatch(schema: OperatorVersion, given: tuple[str | None, ...]) -> str | None:
-    formals = schema.inputs
-    bound: dict[str, tuple[int, str]] = {}
-    for index, text in enumerate(given):
-        formal = formals[min(index, len(formals) - 1)] if formals else None
-        allowed = _allowed(formal.types) if formal is not None else None
-        if text is None or formal is None or not allowed:
-            continue
-        if text not in allowed:
-            return f"input {index} is {text}; it must be {_choice(allowed)}"
-        if not formal.is_generic or not formal.homogeneous:
-            continue
-        earlier = bound.setdefault(formal.type_variable, (index, text))
-        if earlier[1] != text:
-            return f"input {index} is {text} and input {earlier[0]} is {earlier[1]}; both must have the same type"
-    return None
-
-
-@lru_cache(maxsize=1024)
-def _allowed(types: frozenset[str]) -> frozenset[str]:
-    return frozenset(text for spelled in types if (text := _plain(spelled)) is not None)
-
-
-def _plain(spelled: str) -> str | None:
-    """Return our name of a type in a schema; None for a type that this check does not follow."""
-    for prefix, kind in _KINDS:
-        if spelled.startswith(prefix):
-            name = spelled[len(prefix) :].rstrip(")")
-            return kind + _LONG_NAMES.get(name, name)
-    return None
-
-
-def only_dtype(types: frozenset[str]) -> str | None:
-    """Return the element type of a tensor that can have no other one; else None. types: those that a schema allows."""
-    text = _plain(next(iter(types))) if len(types) == 1 else None
-    return None if text is None or " " in text else text
-
-
-def element_types(types: frozenset[str]) -> frozenset[str]:
-    """Return the element types of the tensors among the types that a schema allows."""
-    return frozenset(text for text in _allowed(types) if " " not in text)
-
-
-def _choice(allowed: frozenset[str]) -> str:
-    names = sorted(allowed)
-    return names[0] if len(names) == 1 else f"one of {', '.join(names)}"
+    return wrong_input(schema, tuple([None if known is OMITTED else known.text for known in given])) is None

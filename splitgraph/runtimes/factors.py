@@ -30,7 +30,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from splitgraph.inference.walk_results import SplitDetail
 from splitgraph.model.attributes import HOLDING_GRAPHS
 from splitgraph.model.onnx_proto import AttributeProto, NodeProto
-from splitgraph.model.schemas import Formal, FormalAttribute, OperatorVersion
+from splitgraph.model.schemas import FormalAttribute, OperatorVersion
+from splitgraph.model.schemas.fit import formal_at
 from splitgraph.model.value_type import DTYPE_NUMBERS, UNKNOWN, ValueType
 from splitgraph.runtimes.factors_of_bodies import factors_of_bodies
 from splitgraph.runtimes.factors_of_lists import factors_of_lists
@@ -150,13 +151,6 @@ def _side_by_side(term: str, terms: Sequence[str]) -> str | None:
 
 
 # Types, inputs and outputs --------------------------------------------------------------------------------------------
-
-
-def formal_at(formals: Sequence[Formal], position: int) -> Formal | None:
-    """Return the formal value at a position; the last one where it is variadic."""
-    if position < len(formals):
-        return formals[position]
-    return formals[-1] if formals and formals[-1].option == "variadic" else None
 
 
 def _of_types(node: NodeProto, version: OperatorVersion | None, seen: Seen) -> Iterator[tuple[str, str]]:

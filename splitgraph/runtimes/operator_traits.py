@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from splitgraph.model.attributes import HOLDING_GRAPHS
 from splitgraph.model.onnx_proto import AttributeProto, NodeProto
 from splitgraph.model.schemas import Formal, OperatorVersion
+from splitgraph.model.schemas.fit import formal_at
 from splitgraph.model.value_type import UNKNOWN, ValueType
 
 # Traits that describe the shape of the data. A runtime that reads an operator seldom depends on them, so that a node is
@@ -64,7 +65,7 @@ def operator_traits(
         # To give less than all outputs is no more than to give them.
         traits |= left_out | {trait for trait in fewer if not trait.startswith(_WITHOUT)}
         for position, name in enumerate(node.input):
-            formal = _formal(version.inputs, position)
+            formal = formal_at(version.inputs, position)
             if not name or formal is None or formal.option == "variadic":
                 continue
             if not position and formal.types != _SIZES:
@@ -113,16 +114,10 @@ def _of_attribute(attribute: AttributeProto) -> Iterator[str]:
         yield name
 
 
-def _formal(formals: Sequence[Formal], position: int) -> Formal | None:
-    if position < len(formals):
-        return formals[position]
-    return formals[-1] if formals and formals[-1].option == "variadic" else None
-
-
 def _of_types(formals: Sequence[Formal], types: Iterable[ValueType]) -> set[str]:
     traits = set()
     for position, known in enumerate(types):
-        formal = _formal(formals, position)
+        formal = formal_at(formals, position)
         if position and 0 in (known.shape or ()):
             # No element has the type.
             continue
@@ -150,7 +145,7 @@ def _is_broadcast(
     """
     shapes = [None if is_known(name) else known.shape for name, known in zip(node.input, inputs, strict=True)]
     if version is not None:
-        formals = [_formal(version.inputs, position) for position in range(len(inputs))]
+        formals = [formal_at(version.inputs, position) for position in range(len(inputs))]
         variables = [None if formal is None else formal.type_variable for formal in formals]
         pairs = zip(variables, inputs, strict=True)
         shapes = [known.shape for variable, known in pairs if variable is not None and variable == variables[0]]

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from splitgraph.conversion.builders import Emission, NodeBuilder, obstacle_to_reference
 from splitgraph.conversion.known_values import INLINE_FIRST, Array, KnownValues
-from splitgraph.conversion.node import Node, added, misfits, slots_of
+from splitgraph.conversion.node import Node, added, slots_of
 from splitgraph.model.attributes import UNRESOLVED, attribute_value, make_attribute
 from splitgraph.model.deferred import helper, np, numpy_helper
 from splitgraph.model.onnx_proto import AttributeProto, TensorProto
 from splitgraph.model.schemas import OperatorVersion
+from splitgraph.model.schemas.fit import misfits
 from splitgraph.model.tensor_data import is_in_other_file
 from splitgraph.model.value_type import DTYPE_NUMBERS, MAX_RANK, MAX_WRITTEN, UNKNOWN, Shape, ValueType
 from splitgraph.model.values import array_of, int64_tensor

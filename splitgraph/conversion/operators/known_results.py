@@ -6,11 +6,11 @@ The constant may be an initializer, a Constant node, or what nodes move from one
 from __future__ import annotations
 
 from splitgraph.conversion.known_values import Array
-from splitgraph.conversion.node import YOUNG_TYPES
 from splitgraph.conversion.notation.formula import Formula
 from splitgraph.conversion.notation.node_at_boundary import Inexact, NodeAtBoundary
 from splitgraph.conversion.operators.quantization import alignment
 from splitgraph.model.deferred import helper, np, numpy_helper
+from splitgraph.model.schemas.fit import YOUNG_TYPES
 from splitgraph.model.value_type import DTYPE_NAMES, DTYPE_NUMBERS
 
 KNOWN_RESULTS = frozenset({"Cast", "CastLike", "DequantizeLinear"})

@@ -24,6 +24,7 @@ from splitgraph.inference.rules.operands import (
 )
 from splitgraph.model.attributes import CONSTANT_DTYPES
 from splitgraph.model.onnx_proto import SparseTensorProto, TensorProto
+from splitgraph.model.schemas.fit import numpy_name
 from splitgraph.model.value_type import (
     DTYPE_NAMES,
     DTYPE_NUMBERS,
@@ -195,7 +196,8 @@ def cast_to(ctx: NodeContext) -> Sequence[ValueType]:
     if ctx.is_unresolved("to"):
         return [tensor(None, dims_of(ctx, 0))]
     to = ctx.attribute("to")
-    target = _LONG_NAMES.get(to.lower(), to.lower()) if isinstance(to, str) else DTYPE_NAMES.get(to)
+    # As TensorProto spells element types, which schemas do as well.
+    target = numpy_name(to.lower()) if isinstance(to, str) else DTYPE_NAMES.get(to)
     if target not in DTYPE_NUMBERS:
         raise InvalidNode(f"attribute 'to' is {to!r}, which is not an element type")
     return [converted(ctx, target)]
@@ -213,10 +215,6 @@ def bit_cast(ctx: NodeContext) -> Sequence[ValueType]:
 def _bits(dtype: str) -> int:
     digits = re.search(r"\d+", dtype)
     return 8 if digits is None else int(digits[0])
-
-
-# Version 1 of Cast spells element types as TensorProto does.
-_LONG_NAMES = {"float": "float32", "double": "float64"}
 
 
 @operator("CastLike", gives=(1,))
