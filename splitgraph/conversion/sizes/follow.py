@@ -31,6 +31,7 @@ from splitgraph.dim import Dim, DimLike, Obligation, product, symbol, symbols_of
 from splitgraph.inference.alone import Alone, Given, Source
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.record import Requirement
+from splitgraph.inference.rules.operands import input_of
 from splitgraph.inference.walk_results import NodePlace
 from splitgraph.model.attributes import make_attribute
 from splitgraph.model.scopes import GraphPath, plain_domain
@@ -237,6 +238,13 @@ class Site:
         known = self.ctx.contents(position) if self.ctx.has_input(position) else None
         items = () if known is None else known.dims
         return None if known is None or None in items else items  # type: ignore[return-value]
+
+    def listed(self, name: str) -> tuple[DimLike, ...] | None:
+        """Return a list that is an attribute or an input, whichever it is in the version of the node; None if it is not
+        given, or not known.
+        """
+        position = input_of(self.ctx, name)
+        return self.ctx.attribute(name) if position is None else self.items(position)
 
     def is_decided(self, position: int) -> bool:
         return self.place(position) in self.follower.entries

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from splitgraph.conversion.sizes.digits import is_one_factor
 from splitgraph.conversion.sizes.follow import Over, Site, SizeFlow
 from splitgraph.dim import DimLike, symbols_of
+from splitgraph.inference.rules.operands import has_argument
 from splitgraph.model.schemas import kinds
 
 # An end from which on a slice takes everything, in any type of its bounds.
@@ -72,15 +73,18 @@ def _to_the_end(default: int) -> Callable[[Site], list[Place]]:
     return over
 
 
+def _integers(items: Sequence[DimLike] | None) -> tuple[int, ...] | None:
+    """Return a list if all of its elements are numbers."""
+    known = tuple(item for item in items or () if isinstance(item, int))
+    return None if items is None or len(known) < len(items) else known
+
+
 def _reduce(site: Site) -> list[Place]:
-    axes = site.ctx.attribute("axes")
-    if axes is None and site.ctx.has_input(1):
-        axes = site.numbers(1)
-        if axes is None:
-            return []
-    if not axes:
-        axes = () if site.ctx.attribute("noop_with_empty_axes", 0) else range(len(site.dims(0) or ()))
-    return of_data(site, axes)
+    axes = _integers(site.listed("axes"))
+    if axes is None and has_argument(site.ctx, "axes"):
+        return []
+    is_noop = site.ctx.attribute("noop_with_empty_axes", 0)
+    return of_data(site, axes or (() if is_noop else range(len(site.dims(0) or ()))))
 
 
 def multiplies(site: Site, transpose_a: bool = False, transpose_b: bool = False) -> list[Place]:
@@ -136,13 +140,8 @@ def _indexed(site: Site) -> list[Place]:
 
 def _slice(site: Site) -> list[Place]:
     """A part of a dimension; all of it is none."""
-    ctx, dims = site.ctx, site.dims(0) or ()
-    if ctx.since_version < 10:
-        starts, ends, axes = (ctx.attribute(name) for name in ("starts", "ends", "axes"))
-        steps = None
-    else:
-        starts, ends = (site.items(position) for position in (1, 2))
-        axes, steps = (site.numbers(position) for position in (3, 4))
+    dims, starts, ends = site.dims(0) or (), site.listed("starts"), site.listed("ends")
+    axes, steps = (_integers(site.listed(name)) for name in ("axes", "steps"))
     if starts is None or ends is None:
         return []
     axes = tuple(range(len(starts))) if axes is None else axes
@@ -201,8 +200,8 @@ def _reversed(site: Site) -> list[Place]:
 
 
 def _padded(site: Site) -> list[Place]:
-    pads = site.ctx.attribute("pads") or site.numbers(1) or ()
-    axes = site.numbers(3) or range(len(pads) // 2)
+    pads = _integers(site.listed("pads")) or ()
+    axes = _integers(site.listed("axes")) or range(len(pads) // 2)
     half = len(pads) // 2
     return of_data(site, [axis for at, axis in enumerate(axes) if at < half and (pads[at] or pads[at + half])])
 

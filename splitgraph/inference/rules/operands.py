@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias, cast, overload
 from splitgraph.dim import DimLike
 from splitgraph.inference.context import NodeContext, Relation, Rule, rule
 from splitgraph.model.deferred import np
+from splitgraph.model.schemas.history import version_at
 from splitgraph.model.value_type import (
     DTYPE_NAMES,
     MAX_ITEMS,
@@ -132,6 +133,29 @@ def ints_attribute(ctx: NodeContext, name: str) -> tuple[int, ...] | None:
     if value is not None and not (isinstance(value, tuple) and all(isinstance(item, int) for item in value)):
         raise InvalidNode(f"attribute {name!r} must be a list of integers")
     return cast("tuple[int, ...] | None", value)
+
+
+def input_of(ctx: NodeContext, name: str) -> int | None:
+    """Return the input that an argument is in the version of the node; None where it is an attribute, or absent."""
+    version = version_at(ctx.node.op_type, ctx.since_version)
+    formals = () if version is None else version.inputs
+    return next((place for place, formal in enumerate(formals) if formal.name.lower() == name), None)
+
+
+def argument(ctx: NodeContext, name: str) -> tuple[DimLike | None, ...] | None:
+    """Return a list that is an attribute or an input, whichever it is in the version of the node: None for an unknown
+    element, and for a list that is left out or whose length is unknown. Raise InvalidNode if it is no list.
+    """
+    position = input_of(ctx, name)
+    if position is None:
+        return ints_attribute(ctx, name)
+    return vector_dims(ctx, position) if ctx.has_input(position) else None
+
+
+def has_argument(ctx: NodeContext, name: str) -> bool:
+    """Return True if an argument is given, as an attribute or an input."""
+    position = input_of(ctx, name)
+    return ctx.has_attribute(name) if position is None else ctx.has_input(position)
 
 
 def dtype_attribute(ctx: NodeContext, name: str, default: str | None) -> str | None:

@@ -23,6 +23,7 @@ from splitgraph.inference.rules.operands import (
     dtype_attribute,
     exact_quotient,
     expect,
+    input_of,
     int_attribute,
     ints_attribute,
     merged_dim,
@@ -327,9 +328,6 @@ def crop(ctx: NodeContext) -> Sequence[ValueType]:
 # Fourier transforms, their windows and filters ------------------------------------------------------------------------
 
 
-_AXIS_INPUT_SINCE = 20
-
-
 @operator("BlackmanWindow", "HammingWindow", "HannWindow", gives=(None,))
 def window(ctx: NodeContext) -> Sequence[ValueType]:
     """Make a window of as many elements as the input says."""
@@ -379,7 +377,7 @@ def dft(ctx: NodeContext) -> Sequence[ValueType]:
 
 
 def _dft_axis(ctx: NodeContext, rank: int) -> int | None:
-    if ctx.since_version < _AXIS_INPUT_SINCE:
+    if input_of(ctx, "axis") is None:
         axis: DimLike | None = int_attribute(ctx, "axis", 1)
     else:
         axis = scalar_dim(ctx, 2) if ctx.has_input(2) else -2

@@ -19,6 +19,7 @@ from splitgraph.inference.rules.operands import (
     dims_of_rank,
     expect,
     expect_dims,
+    input_of,
     int_attribute,
     merged_dim,
     normal_axis,
@@ -277,7 +278,7 @@ def top_k(ctx: NodeContext) -> Sequence[ValueType]:
     """Find the k largest or smallest elements along the axis, and their positions."""
     dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
     count: DimLike | None
-    if ctx.since_version < 10:
+    if input_of(ctx, "k") is None:
         count = int_attribute(ctx, "k", -1)
     else:
         expect_shapes(ctx, "", "K: 1")

@@ -11,12 +11,12 @@ from splitgraph.inference.rules.arithmetic import fit, is_integer_type, round_to
 from splitgraph.inference.rules.operands import (
     Dims,
     InvalidNode,
+    argument,
     contents_or_unknown,
     dims_of,
     expect,
     expect_one_element,
     int_attribute,
-    ints_attribute,
     known_dtype,
     merged_dim,
     normal_axes,
@@ -158,11 +158,7 @@ def pad(ctx: NodeContext) -> Sequence[ValueType]:
         return [tensor(dtype, None)]
     rank = len(dims)
     axes = _pad_axes(ctx, rank)
-    pads: tuple[DimLike | None, ...] | None
-    if ctx.since_version < 11:
-        pads = ints_attribute(ctx, "paddings" if ctx.since_version < 2 else "pads")
-    else:
-        pads = vector_dims(ctx, 1)
+    pads = argument(ctx, "paddings" if ctx.since_version < 2 else "pads")
     if pads is None or axes is None:
         return [tensor(dtype, (None,) * rank)]
     result = padded(ctx, dims, axes, pads)

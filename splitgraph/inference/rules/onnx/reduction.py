@@ -17,6 +17,7 @@ from splitgraph.inference.rules.operands import (
     dims_of_rank,
     expect_dims,
     expect_one_element,
+    input_of,
     int_attribute,
     ints_attribute,
     like_input,
@@ -91,8 +92,7 @@ def dims_after_unknown_axes(dims: Dims, keep: bool) -> tuple[DimLike | None, ...
 
 def _axes(ctx: NodeContext) -> tuple[bool, tuple[int, ...] | None]:
     """Return True if axes are given, and the axes; None if they are unknown."""
-    axes_input_since = 13 if ctx.node.op_type == "ReduceSum" else 18
-    if ctx.since_version < axes_input_since:
+    if input_of(ctx, "axes") is None:
         axes = ints_attribute(ctx, "axes")
         return axes is not None, axes
     if not ctx.has_input(1):

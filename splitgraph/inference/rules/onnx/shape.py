@@ -12,8 +12,10 @@ from splitgraph.inference.rules.onnx.constants import target_shape
 from splitgraph.inference.rules.operands import (
     Dims,
     InvalidNode,
+    argument,
     dims_of,
     expect,
+    input_of,
     int_attribute,
     ints_attribute,
     normal_axes,
@@ -24,12 +26,9 @@ from splitgraph.inference.rules.operands import (
     spelled_dims,
     static_count,
     tolerate,
-    vector_dims,
     vector_length,
 )
 from splitgraph.model.value_type import Contents, ValueType, scalar, tensor, vector
-
-_AXES_INPUT_SINCE = 13
 
 
 @operator("Shape", gives=("int64",))
@@ -130,7 +129,7 @@ def _axes(ctx: NodeContext) -> tuple[bool, tuple[int, ...] | None, int | None]:
     """Return True if axes are given, the axes, and their number; None for what is unknown, and for the axes if they are
     very many.
     """
-    if ctx.since_version < _AXES_INPUT_SINCE:
+    if input_of(ctx, "axes") is None:
         axes = ints_attribute(ctx, "axes")
         return axes is not None, axes, None if axes is None else len(axes)
     if not ctx.has_input(1):
@@ -201,20 +200,12 @@ def keep_contents(ctx: NodeContext, dims: Dims) -> None:
 
 Target = tuple["DimLike | None", ...]
 
-_SHAPE_INPUT_SINCE = 5
-
 
 @operator("Reshape")
 def reshape(ctx: NodeContext) -> Sequence[ValueType]:
     """Give the input's elements the shape that the second input (before version 5 an attribute) holds."""
     dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
-    target: Target | None
-    if ctx.since_version < _SHAPE_INPUT_SINCE:
-        target = ints_attribute(ctx, "shape")
-        if target is None:
-            raise InvalidNode("attribute 'shape' is required")
-    else:
-        target = vector_dims(ctx, 1)
+    target = argument(ctx, "shape")
     if target is None:
         return [tensor(dtype, None)]
     result = reshaped(ctx, dims, target, bool(int_attribute(ctx, "allowzero", 0)))

@@ -10,22 +10,21 @@ from splitgraph.inference.rules.operands import (
     Dims,
     InvalidNode,
     Positions,
+    argument,
     at_most,
     dims_of,
-    ints_attribute,
+    has_argument,
     normal_axes,
     operator,
     positions,
     rearranged,
     static_count,
-    vector_dims,
 )
 from splitgraph.model.value_type import Contents, ValueType, tensor
 
 Bounds = tuple["DimLike | None", ...]
 IsNonempty = Callable[[Dim], bool]
 
-_INPUTS_SINCE = 10
 # Exporters write the largest or smallest integer of either width for "to the end"; beside a static dimension it is
 # taken as it is.
 _OPEN_END = 2**31 - 1
@@ -37,26 +36,14 @@ def slice_(ctx: NodeContext) -> Sequence[ValueType]:
     Slice-10.
     """
     dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
-    if ctx.node.op_type == "Slice" and ctx.since_version < _INPUTS_SINCE:
-        starts, ends, axes, steps = (
-            ints_attribute(ctx, "starts"),
-            ints_attribute(ctx, "ends"),
-            ints_attribute(ctx, "axes"),
-            None,
-        )
-        if starts is None or ends is None:
-            raise InvalidNode("attributes 'starts' and 'ends' are required")
-        return sliced(ctx, dtype, dims, starts, ends, axes, steps)
-    starts_in, ends_in = vector_dims(ctx, 1), vector_dims(ctx, 2)
-    axes_in = vector_dims(ctx, 3) if ctx.has_input(3) else None
-    steps_in = vector_dims(ctx, 4) if ctx.has_input(4) else None
-    known = filled_bounds(starts_in, ends_in, axes_in, steps_in)
-    if dims is None:
-        return [tensor(dtype, None)]
-    if known is None or (ctx.has_input(3) and (axes_in is None or not all(isinstance(axis, int) for axis in axes_in))):
-        return [tensor(dtype, (None,) * len(dims))]
-    axes = None if axes_in is None else tuple(axis for axis in axes_in if isinstance(axis, int))
-    return sliced(ctx, dtype, dims, known[0], known[1], axes, known[3] if ctx.has_input(4) else None)
+    lists = [argument(ctx, name) for name in ("starts", "ends", "axes", "steps")]
+    axes = lists[2]
+    bounds = filled_bounds(*lists)
+    if bounds is None or (has_argument(ctx, "axes") and (axes is None or None in axes)):
+        return [tensor(dtype, None if dims is None else (None,) * len(dims))]
+    starts, ends, _, steps = bounds
+    listed = None if axes is None else tuple(axis for axis in axes if isinstance(axis, int))
+    return sliced(ctx, dtype, dims, starts, ends, listed, steps if has_argument(ctx, "steps") else None)
 
 
 def filled_bounds(*lists: Bounds | None) -> list[Bounds] | None:

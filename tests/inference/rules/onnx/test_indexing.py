@@ -17,6 +17,13 @@ from splitgraph.inference import infer_model
 HELD = "int64 zero = {0}, int64 two = {2}, int64 minus = {-1}, int64[1] k = {3}, int64[2] pair = {0, -1}"
 
 INVALID = [
+    (
+        "slice-bounds-of-unknown-data",
+        "float[6] x, int64[K] t, int64[2] s, int64[1] e",
+        "u = Reshape(x, t) y = Slice(u, s, e)",
+        18,
+        "2 starts, 1 ends",
+    ),
     ("gather-scalar", "float x", "y = Gather(x, zero)", 18, "at least one axis"),
     ("gather-axis", "float[2] x", "y = Gather<axis=1>(x, zero)", 18, "it must be in [-1, 0]"),
     ("gather-shape-index", "float[2] x", "d = Shape(x) y = Gather(d, two)", 18, "index 2 is out of range"),
