@@ -43,8 +43,9 @@ _MOST_COLUMNS = 4
 _MOST_TOGETHER = 16
 _SMALLEST_POWER, _LARGEST_POWER, _LARGEST = -8, 40, 2.0**50
 COMPARISONS = kinds.BROADCASTS & (kinds.COMPARED | kinds.ORDERED) | {"Clip"}
-# Operators that compute each element from one element of each input.
-BY_ELEMENT = kinds.BY_ELEMENT | {"Constant"}
+# Operators that compute each element from one element of each input. CastLike reads no element of its second one, whose
+# shape need not fit.
+BY_ELEMENT = kinds.BY_ELEMENT - {"CastLike"} | {"Constant"}
 # Operators that give 0 where an input is 0, or pass elements on: who watches the input knows when.
 _KEEPING_ZERO = kinds.PICKED | kinds.LOGICAL | kinds.SIGNED
 _KEEPING_ZERO |= kinds.names("Asin Atan Cast Concat Constant Div Erf Exp IsInf IsNaN LeakyRelu Mul Relu Shape Sigmoid")

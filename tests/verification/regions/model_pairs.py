@@ -45,7 +45,7 @@ class Pair(NamedTuple):
 
 def find_difference(pair: Pair) -> None:
     """Assert that the models of a pair are found to differ."""
-    found = splitgraph.verify(*pair.models())
+    found = splitgraph.verify(*pair.models(), timeout=60)
     assert found.verdict == "different", found
     assert found.first_difference is not None
 

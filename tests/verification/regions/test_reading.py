@@ -325,7 +325,7 @@ UNREAD = {
 @pytest.mark.parametrize("name", UNREAD)
 def test_what_no_run_reads_is_named(name: str) -> None:
     pair, place = UNREAD[name]
-    found = splitgraph.verify(*pair.models())
+    found = splitgraph.verify(*pair.models(), timeout=60)
     assert found.verdict == "not-run", found
     assert [region.unread for region in found.regions] == [(place,)]
     (warning,) = (each for each in found.diagnostics if each.code == "SG506")
@@ -397,7 +397,7 @@ EQUAL = {
 
 @pytest.mark.parametrize("name", EQUAL)
 def test_constants_that_mean_the_same_stay_equal(name: str) -> None:
-    found = splitgraph.verify(*EQUAL[name].models())
+    found = splitgraph.verify(*EQUAL[name].models(), timeout=60)
     assert found.verdict == "equal", found
     assert all(not region.unread for region in found.regions)
 
