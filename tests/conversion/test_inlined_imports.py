@@ -78,7 +78,7 @@ def test_imports_come_along(name: str) -> None:
 VERBS: dict[str, Callable[[onnx.ModelProto], splitgraph.Rewrite]] = {
     "downgrade": lambda given: splitgraph.downgrade(given, 13),
     "explicit lengths": lambda given: splitgraph.convert(given, "split", explicit_lengths=True),
-    "target": lambda given: splitgraph.convert(given, target="mnn"),
+    "target": lambda given: splitgraph.convert(given, target="tract"),
 }
 
 
