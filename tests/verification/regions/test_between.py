@@ -70,12 +70,14 @@ EQUAL = {
 
 
 @pytest.mark.parametrize("pair", DIFFERENT.values(), ids=DIFFERENT)
+@pytest.mark.sample(8)
 def test_what_limits_bound_is_met(pair: Pair) -> None:
     show_difference(pair)
     find_difference(pair)
 
 
 @pytest.mark.parametrize("pair", EQUAL.values(), ids=EQUAL)
+@pytest.mark.sample(8)
 def test_equal_bounds_raise_no_alarm(pair: Pair) -> None:
     found = splitgraph.verify(*pair.models())
     assert found.verdict == "equal", found

@@ -105,6 +105,7 @@ def test_what_rounding_decides_is_no_difference(name: str) -> None:
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.usefixtures("in_process")
 @pytest.mark.parametrize("name", DIFFERENT)
+@pytest.mark.sample(8)
 def test_what_the_models_decide_is_one(name: str) -> None:
     pair = DIFFERENT[name]
     find_difference(pair)

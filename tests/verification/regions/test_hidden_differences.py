@@ -441,6 +441,7 @@ def test_the_difference_is_found(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", TABLE | ONLY_AT_THE_WITNESS)
+@pytest.mark.sample(8)
 def test_the_witness_shows_the_difference(name: str) -> None:
     show_difference((TABLE | ONLY_AT_THE_WITNESS)[name])
 

@@ -112,11 +112,13 @@ TABLE = WRITTEN | ALONG_AN_AXIS | SUMS | NUMERALS | COMPUTED | TEXTS
 
 
 @pytest.mark.parametrize("name", TABLE)
+@pytest.mark.sample(8)
 def test_the_witness_shows_a_difference(name: str) -> None:
     show_difference(TABLE[name])
 
 
 @pytest.mark.parametrize("name", TABLE)
+@pytest.mark.sample(8)
 def test_a_hidden_difference_is_found(name: str) -> None:
     find_difference(TABLE[name])
 

@@ -372,5 +372,6 @@ def test_the_difference_is_found(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", TABLE)
+@pytest.mark.sample(8)
 def test_the_witness_shows_the_difference(name: str) -> None:
     show_difference(TABLE[name])

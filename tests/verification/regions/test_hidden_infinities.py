@@ -111,12 +111,14 @@ EQUAL = {
 
 
 @pytest.mark.parametrize("name", DIFFERENT)
+@pytest.mark.sample(8)
 def test_a_difference_in_what_is_no_number_is_found(name: str) -> None:
     find_difference(DIFFERENT[name])
     show_difference(DIFFERENT[name])
 
 
 @pytest.mark.parametrize("name", EQUAL)
+@pytest.mark.sample(8)
 def test_what_is_no_number_on_both_sides_raises_no_alarm(name: str) -> None:
     found = splitgraph.verify(*EQUAL[name].models())
     assert found.verdict == "equal", found

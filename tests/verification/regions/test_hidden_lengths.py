@@ -203,11 +203,13 @@ TABLE = (
 
 
 @pytest.mark.parametrize("name", TABLE)
+@pytest.mark.sample(8)
 def test_the_difference_is_found(name: str) -> None:
     find_difference(TABLE[name])
 
 
 @pytest.mark.parametrize("name", TABLE)
+@pytest.mark.sample(8)
 def test_the_witness_shows_the_difference(name: str) -> None:
     show_difference(TABLE[name])
 

@@ -138,6 +138,7 @@ def test_the_engine_is_believed(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", EQUAL)
+@pytest.mark.sample(8)
 def test_equal_models_stay_equal(name: str) -> None:
     assert verify_models(*EQUAL[name].models()).verdict == "equal"
 

@@ -193,6 +193,7 @@ def test_an_element_that_differs_is_found(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in DIFFERENT if name != "texts"])
+@pytest.mark.sample(8)
 def test_the_witness_of_each_pair_shows_its_difference(name: str) -> None:
     show_difference(DIFFERENT[name])
 
@@ -219,6 +220,7 @@ EQUAL = {
 
 
 @pytest.mark.parametrize("name", EQUAL)
+@pytest.mark.sample(8)
 def test_models_that_agree_on_all_elements_stay_equal(name: str) -> None:
     found = splitgraph.verify(*EQUAL[name].models())
     assert found.verdict == "equal", found

@@ -214,6 +214,7 @@ def test_numbers_that_an_operator_cannot_give_show_nothing(name: str) -> None:
 
 @pytest.mark.usefixtures("in_process")
 @pytest.mark.parametrize("name", DIFFERENT)
+@pytest.mark.sample(8)
 def test_numbers_that_an_operator_gives_show_a_difference(name: str) -> None:
     find_difference(DIFFERENT[name])
     show_difference(DIFFERENT[name])

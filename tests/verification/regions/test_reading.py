@@ -266,6 +266,7 @@ def test_inputs_that_read_what_differs_are_found(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", DIFFERENT)
+@pytest.mark.sample(8)
 def test_the_witness_of_each_pair_shows_its_difference(name: str) -> None:
     show_difference(DIFFERENT[name])
 

@@ -147,12 +147,14 @@ EQUAL = {
 
 
 @pytest.mark.parametrize("name", DIFFERENT)
+@pytest.mark.sample(8)
 def test_several_elements_show_a_difference(name: str) -> None:
     find_difference(DIFFERENT[name])
     show_difference(DIFFERENT[name])
 
 
 @pytest.mark.parametrize("name", EQUAL)
+@pytest.mark.sample(8)
 def test_several_elements_raise_no_alarm(name: str) -> None:
     found = splitgraph.verify(*EQUAL[name].models())
     assert found.verdict == "equal", found

@@ -151,6 +151,7 @@ EQUAL = {
 @pytest.mark.usefixtures("in_process")
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # the evaluator computes these numbers as NumPy does
 @pytest.mark.parametrize("name", EQUAL)
+@pytest.mark.sample(8)
 def test_models_that_stay_equal(name: str) -> None:
     found = verify_models(*EQUAL[name].models())
     assert (found.verdict, found.cases) == ("equal", 3), found
@@ -194,6 +195,7 @@ OPEN = {
 
 
 @pytest.mark.parametrize("pair", OPEN.values(), ids=OPEN)
+@pytest.mark.sample(8)
 def test_what_the_specification_leaves_open_is_not_drawn(pair: Pair) -> None:
     found = verify(*pair.models())
     assert found.verdict == "equal", found
@@ -236,6 +238,7 @@ NUMBERS = {"k": np.int64([1]), "o": F(0), "low": F(-10), "high": F(10), "most": 
 
 @pytest.mark.parametrize(("readers", "other"), [(RELU, WITHOUT_NAN), (ABS, WITHOUT_INFINITIES)], ids=["NaN", "inf"])
 @pytest.mark.parametrize("name", BESIDE)
+@pytest.mark.sample(8)
 def test_special_numbers_are_drawn_beside_what_is_left_open(name: str, readers: tuple[str, str], other: str) -> None:
     signature, forms = BESIDE[name]
     for reader, verdict in ((readers[1], "equal"), (other, "different")):

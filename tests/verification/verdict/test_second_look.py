@@ -136,6 +136,7 @@ def test_what_was_different_is_said() -> None:
 
 @pytest.mark.usefixtures("in_process")
 @pytest.mark.parametrize("name", DIFFERENT)
+@pytest.mark.sample(8)
 def test_values_that_the_model_produces_are_different(name: str) -> None:
     find_difference(DIFFERENT[name])
     show_difference(DIFFERENT[name])
@@ -264,6 +265,7 @@ def test_a_value_whose_readers_give_the_same_is_no_difference(name: str) -> None
 
 @pytest.mark.usefixtures("in_process")
 @pytest.mark.parametrize("name", READ_OTHERWISE)
+@pytest.mark.sample(8)
 def test_a_value_whose_readers_give_something_else_is_one(name: str) -> None:
     pair = behind(M, *READ_OTHERWISE[name])
     find_difference(pair)
@@ -285,6 +287,7 @@ HIDDEN = {
 
 @pytest.mark.usefixtures("in_process")
 @pytest.mark.parametrize("name", HIDDEN)
+@pytest.mark.sample(8)
 def test_a_limit_behind_values_that_depend_on_each_other_is_met(name: str) -> None:
     models = HIDDEN[name].models()
     for one, other in (models, models[::-1]):

@@ -88,6 +88,7 @@ DIFFERENT = {
 
 @pytest.mark.usefixtures("in_process")
 @pytest.mark.parametrize("name", DIFFERENT)
+@pytest.mark.sample(8)
 def test_another_size_is_a_difference(name: str) -> None:
     find_difference(DIFFERENT[name])
     show_difference(DIFFERENT[name])
