@@ -272,8 +272,12 @@ def _drawn(
     for values in draw_counts(both, base, numbers):
         yield Drawn("counts", dict(base) | values)
     indexed = {name: value for name, value in base.items() if name not in fixed}
+    turned = _turned({name: value for name, value in indexed.items() if is_flags(value) and value.size == 1})
     for values in draw_rows(models, base, indexed):
         yield Drawn("rows", dict(base) | values)
+        # Both branches read the rows.
+        if turned:
+            yield Drawn("rows", dict(base) | turned | values)
         # A row may show only beside the largest number, as a power of two by which it is divided.
         beside = {name: each for name, each in free.items() if each.dtype.kind in "iu" and name not in values}
         if beside:
@@ -359,9 +363,14 @@ def _unusual(
             made[name] = _filled(free[name], np.roll(numbers, -start), kind)
         yield made
         # Both branches meet the numbers.
-        conditions = [name for name in others if is_flags(free[name]) and free[name].size == 1]
+        conditions = {name: made[name] for name in others if is_flags(free[name]) and free[name].size == 1}
         if conditions:
-            yield made | {name: np.asarray(np.logical_not(made[name])) for name in conditions}
+            yield made | _turned(conditions)
+
+
+def _turned(conditions: Mapping[str, Value]) -> dict[str, Value]:
+    """Return the other branches. Of a scalar, NumPy gives no array."""
+    return {name: np.asarray(np.logical_not(value)) for name, value in conditions.items()}
 
 
 def _tiny(free: Mapping[str, Array], base: Mapping[str, Value]) -> Iterator[dict[str, Value]]:

@@ -34,9 +34,33 @@ _WHOLE = frozenset({"int8", "int16", "int32", "int64", "uint8", "uint16", "uint3
 _RANGES: Mapping[str, Range] = {
     **dict.fromkeys(("Cos", "Erf", "Sign", "Sin", "Softsign", "Tanh"), (-1.0, 1.0)),
     **dict.fromkeys(("HardSigmoid", "Hardmax", "Sigmoid", "Softmax"), (0.0, 1.0)),
-    **dict.fromkeys(("Exp", "ReduceL1", "ReduceL2", "ReduceSumSquare", "Softplus", "Sqrt"), (0.0, math.inf)),
+    **dict.fromkeys(
+        ("Acosh", "Exp", "GlobalLpPool", "LpPool", "ReduceL1", "ReduceL2", "ReduceSumSquare", "Softplus", "Sqrt"),
+        (0.0, math.inf),
+    ),
+    "Cosh": (1.0, math.inf),
     "LogSoftmax": (-math.inf, 0.0),
 }
+# Results that lie between the least and the largest number of some inputs, as elements or as averages of them.
+_BETWEEN: Mapping[str, slice] = {
+    **dict.fromkeys(("Concat", "Mean"), slice(None)),
+    **dict.fromkeys(("GlobalAveragePool", "GlobalMaxPool", "MaxPool", "ReduceMax", "ReduceMean"), slice(1)),
+    **dict.fromkeys(("ReduceMin", "Upsample"), slice(1)),
+    **dict.fromkeys(("Scatter", "ScatterElements", "ScatterND"), slice(0, 3, 2)),
+    "TensorScatter": slice(2),
+    "Where": slice(1, 3),
+}
+# The same, and 0: of what lies outside of a picture, or is left out.
+_BETWEEN_AND_ZERO: Mapping[str, slice] = {
+    **dict.fromkeys(("AveragePool", "CenterCropPad", "GridSample", "MaxRoiPool", "MaxUnpool", "Trilu"), slice(1)),
+    **dict.fromkeys(("Resize", "RoiAlign"), slice(1)),
+    "Pad": slice(0, 3, 2),
+}
+# Attributes with which a result may be beyond: sums, waves of cubic functions, and numbers that stand outside.
+_BEYOND = frozenset({"extrapolation_value", "value"})
+_BEYOND_MODES = frozenset({b"add", b"mul", b"cubic", b"bicubic"})
+# Sums of numbers that are no less than 0 are none.
+_SUMS = frozenset({"CumSum", "ReduceSum", "Sum"})
 # Functions that grow, or fall, with each of their operands, and of which an engine gives the nearest number.
 _MONOTONE: Mapping[str, Callable[..., Any]] = {
     "Add": operator.add,
@@ -96,9 +120,10 @@ class ValueRanges:
         own = [self._operand(name) if name else None for name in node.input]
         operands = [each or _ANY for each in own]
         first, dtype = operands[0], self._side.types.get(node.output[0], UNKNOWN).dtype
-        if op_type in ("Concat", "Where"):
-            joined = operands[1:] if op_type == "Where" else operands
-            return min(low for low, _ in joined), max(high for _, high in joined)
+        if op_type in _BETWEEN or op_type in _BETWEEN_AND_ZERO:
+            return _joined(op_type, operands, given)
+        if op_type in _SUMS and all(low >= 0 for low, _ in operands[: None if op_type == "Sum" else 1]):
+            return (0, math.inf) if dtype in _FLOATS else None
         if op_type in ("Max", "Min"):
             return _extreme(op_type, operands)
         if op_type == "Relu":
@@ -187,6 +212,16 @@ def _is_number(tensor: onnx.TensorProto) -> bool:
 def _fitting(found: Range | None, whole: Range) -> Range | None:
     """Return a range; None if some of its numbers are beyond its type."""
     return None if found is None or found[0] < whole[0] or found[1] > whole[1] else found
+
+
+def _joined(op_type: str, operands: Sequence[Range], given: Mapping[str, Any]) -> Range | None:
+    """Return the range of elements or averages of some operands. given: the attributes of the node."""
+    if not _BEYOND.isdisjoint(given) or not _BEYOND_MODES.isdisjoint(
+        given[name] for name in ("mode", "reduction") if name in given
+    ):
+        return None
+    joined = operands[_BETWEEN[op_type]] if op_type in _BETWEEN else [*operands[_BETWEEN_AND_ZERO[op_type]], (0, 0)]
+    return min(low for low, _ in joined), max(high for _, high in joined)
 
 
 def _extreme(op_type: str, operands: Sequence[Range]) -> Range:

@@ -155,6 +155,12 @@ INSIDE = {
         IN_BRANCH.format("a = Abs(k)", "a"),
         {"x": np.arange(15).reshape(5, 3), "k": [-1], "b": True},
     ),
+    "in the other branch": Pair(
+        "float[5, 3] x, int64[N] k, bool b => float[N, 3] y",
+        IN_BRANCH.format("", "k"),
+        IN_BRANCH.format("", "k").replace("q = Gather(n, k)", "a = Abs(k) q = Gather(n, a)"),
+        {"x": np.arange(15).reshape(5, 3), "k": [-1], "b": False},
+    ),
     "of the last image": Pair(
         "float[4, 1, 5, 5] x, int64[2] k => float[2, 1, 1, 1] y",
         "y = RoiAlign(x, r, k)",

@@ -70,6 +70,13 @@ def reading(kept: str, signature: str, **witness: np.ndarray) -> Pair:
 WIDE, ONES = "float[N, 8] x => float[N, 3] y", "int64[N] x => float[N, 3] y"
 CLIPPED = "c = Clip(s, least, far) y = Neg(c)", "y = Neg(s)"
 ABOVE = "c = Clip(s, zero, far) y = Neg(c)", "y = Neg(s)"
+FROM = "float[N, 4] x"
+BETWEEN = {
+    "an average": ("ReduceMean(a)", "float[1, 1]"),
+    "a Mean": ("Mean(a, one, a)", "float[N, 4]"),
+    "the largest": ("ReduceMax(a)", "float[1, 1]"),
+    "a part": ("Trilu(a)", "float[N, 4]"),
+}
 EQUAL = {
     **{name: pair(M + f"s = {name}(m) ", *CLIPPED) for name in ("Tanh", "Sin", "Cos", "Erf", "Softsign")},
     **{name: pair(M + f"s = {name}(m) ", *ABOVE) for name in ("Sigmoid", "Softmax", "HardSigmoid")},
@@ -85,6 +92,13 @@ EQUAL = {
     "around a branch": Pair(FOUR, in_branch("c = Min(b, far)"), in_branch("c = Identity(b)"), {}, K),
     "the state of a Loop": Pair(FOUR, from_tanh("c = Min(s, far) r = Cos(c)"), from_tanh("r = Cos(s)"), {}, K),
     "in a Loop": Pair(FOUR, in_loop("c = Clip(s, least, far)"), in_loop("c = Identity(s)"), {}, K),
+    # Averages, and what else lies between numbers.
+    **{
+        name: pair(
+            M + f"a = Sigmoid(m) s = {text} ", "c = Min(s, far) y = Neg(c)", "y = Neg(s)", f"{FROM} => {shape} y"
+        )
+        for name, (text, shape) in BETWEEN.items()
+    },
     # What is computed with constants.
     "twice a Softmax": pair(M + "a = Softmax(m) s = Mul(a, two) ", "y = Clip(s, zero, six)", "y = Relu(s)"),
     "twice a Sigmoid": pair(M + "a = Sigmoid(m) s = Mul(two, a) ", "c = Min(s, far) y = Neg(c)", "y = Neg(s)"),
@@ -133,6 +147,20 @@ DIFFERENT = {
     ),
     "twice a Sigmoid, less": pair(
         M + "a = Sigmoid(m) s = Mul(a, two) ", "c = Min(s, one) y = Neg(c)", "y = Neg(s)", x=ROW
+    ),
+    "an average, less": pair(
+        M + "a = Sigmoid(m) s = ReduceMean(a) ",
+        "c = Min(s, near) y = Neg(c)",
+        "y = Neg(s)",
+        "float[N, 4] x => float[1, 1] y",
+        x=ROW,
+    ),
+    "a sum, less": pair(
+        M + "a = Sigmoid(m) s = ReduceSum(a) ",
+        "c = Min(s, one) y = Neg(c)",
+        "y = Neg(s)",
+        "float[N, 4] x => float[1, 1] y",
+        x=ROW,
     ),
     "the end itself": pair(
         M + "a = Sigmoid(m) s = Mul(a, two) ",
