@@ -58,15 +58,17 @@ def _gather_nd(g: CaseGraph, shape: Any = (4, 3, 5), at: str = "input", index: A
                batch: Any = None, T: str = "float32", open: Any = ()) -> None:  # fmt: skip
     held = g.data(shape, T, open=open) if data == "data" else g.given(g.numbers(*shape, dtype=T), data)
     if at == "shape":
-        rows = g.add("Unsqueeze", _unsqueezed(g, positions(g, "shape", (2,)), -1)) if g.opset >= 13 else ""
-        made = g.put("GatherND", [held, rows], batch_dims=batch)
+        made = g.put("GatherND", [held, _column(g, positions(g, at, (2,)))], batch_dims=batch)
     else:
         made = g.put("GatherND", [held, _indices(g, at, index)], batch_dims=batch)
     g.use(made, T)
 
 
-def _unsqueezed(g: CaseGraph, name: str, axis: int) -> list[str]:
-    return [name, g.constant(np.array([axis]))]
+def _column(g: CaseGraph, name: str) -> str:
+    """A list as a matrix of one column. A Reshape to fixed sizes would contradict a list of an open size."""
+    if g.opset < 13:
+        return g.add("Unsqueeze", [name], axes=[1])
+    return g.add("Unsqueeze", [name, g.constant(np.array([-1]))])
 
 
 def _scatter_elements(g: CaseGraph, shape: Any = (3, 4), axis: Any = 0, at: str = "input", data: str = "data",
@@ -90,8 +92,10 @@ def _scatter_nd(g: CaseGraph, shape: Any = (4, 3), at: str = "init", index: Any 
         more = g.add("Expand", [g.constant(np.array(0.5, T)), g.given(list(size), updates, "int64")])
     else:
         more = g.data(size, T) if updates == "data" else g.given(g.numbers(*size, dtype=T), updates)
-    if at in ("sized", "shape"):
+    if at == "sized":
         places = g.add("Reshape", [positions(g, at, (2,)), g.constant(np.array([2, 1]))])
+    elif at == "shape":
+        places = _column(g, positions(g, at, (2,)))
     else:
         places = _indices(g, at, rows)
     (made,) = g.put("ScatterND", [held, places, more], reduction=reduction)

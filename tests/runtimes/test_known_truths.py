@@ -170,6 +170,14 @@ def test_what_is_computed_of_sizes_is_read(model: str, target: str) -> None:
     assert verdict((body, 17, data, weights), target) == expected
 
 
+@pytest.mark.parametrize("target", [target for target in MEASURED if not target.startswith("tvm")])
+def test_rows_are_written_at_positions_of_an_open_size(target: str) -> None:
+    """The only case made a matrix of fixed sizes of the positions, which tract refuses."""
+    body = RANGE + "p = Unsqueeze (r, axes) [n] y = ScatterND (x, p, u)"
+    weights = "int64 one = {1}, int64[1] axes = {1}, float[2, 3] u = {1, 2, 3, 4, 5, 6}"
+    assert verdict((body, 17, "float[N, 3] x", weights), target) == "reads"
+
+
 @pytest.mark.parametrize(("length", "expected"), [(0, "wrong"), (1, "reads")])
 def test_a_number_made_of_no_size_is_garbage_in_mnn(length: int, expected: str) -> None:
     sizes = "{2}" if length else "{}"
