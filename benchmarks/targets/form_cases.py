@@ -18,7 +18,7 @@ from whole_models import PREFIX
 
 from splitgraph.options import STRICT
 from splitgraph.runtimes.check import examine
-from splitgraph.runtimes.node_traits import Kind, NodeTraits
+from splitgraph.runtimes.node_traits import FUNCTION, Kind, NodeTraits
 
 # Forms that only probe opsets and IR versions; that the specification forbids; and of other operators.
 _NO_CASES = ("zz_", "x_", "z_concat", "z_reduce")
@@ -52,7 +52,9 @@ IsInTheWay = Callable[[NodeTraits], bool]
 
 
 class Form(NamedTuple):
-    """A form: its opset, its nodes, and those that are cases: operator version and factors."""
+    """A form: its opset, its nodes with those of its functions, and what is a case of the main graph: operator version
+    and factors.
+    """
 
     opset: int
     nodes: Sequence[NodeTraits]
@@ -70,7 +72,7 @@ def read_forms(folder: Path) -> dict[str, Form]:
         nodes = [node for node in examined.nodes if not node.scope.in_function]
         cases = frozenset((node.operator, node.factors) for node in nodes if _is_subject(node))
         if cases and not examined.errors and not any(runs_by_chance(path, node) for node in nodes):
-            found[path.stem] = Form(examined.opset, nodes, cases)
+            found[path.stem] = Form(examined.opset, examined.nodes, cases)
     return found
 
 
@@ -117,8 +119,16 @@ def answers_of_cases(forms: Mapping[str, Form], answers: Answers, is_in_the_way:
             blamed = form.cases if len(form.cases) == 1 else _splits(left) or left
         for case in blamed:
             found[case].add(answer)
-    # What runs in one form and not in another one hangs on something that no factor tells.
-    return {case: told - {"reads"} or told for case, told in found.items()}
+    return {case: _settled(case, told) for case, told in found.items()}
+
+
+def _settled(case: Case, told: set[str]) -> set[str]:
+    """What counts of several answers. What runs in one form and not in another one hangs on something that no factor
+    tells; of calls of local functions, on the nodes of the functions, which are judged by themselves.
+    """
+    if case[0] == FUNCTION and "reads" in told:
+        return {"reads"}
+    return told - {"reads"} or told
 
 
 def _splits(cases: Iterable[Case]) -> list[Case]:

@@ -28,10 +28,11 @@ _FAILS: dict[NodeAnswer, str] = {
 class FirstNode:
     """The first node, in graph order, whose result differs or that fails.
 
-    location: "main/Split_4". operator: with its version, "Split-13". number, nodes: the place among the nodes of the
-    main graph, from 1. answer: what happens. said: the runtime's own words, or what differs. alone: whether the node
-    runs right alone, with what it reads given in fixed sizes; None if that could not be run. cause: of a node that runs
-    alone, the node that makes sizes for it, and with whose results as constants it runs in its place, too; "" for none.
+    location: "main/Split_4", or "main/call/Split_4" inside of a call of a local function. operator: with its version,
+    "Split-13". number, nodes: the place of it, or of the call, among the nodes of the main graph, from 1. answer: what
+    happens. said: the runtime's own words, or what differs. alone: whether the node runs right alone, with what it
+    reads given in fixed sizes; None if that could not be run. cause: of a node that runs alone, the node that makes
+    sizes for it, and with whose results as constants it runs in its place, too; "" for none.
     until: the location of the node that was seen to fail, if that reads a sequence that the first one makes; ""
     otherwise.
     """

@@ -19,9 +19,8 @@ from splitgraph.runtimes.runners.runner import MissingRuntimeError, runner_of
 from splitgraph.verification.comparison import Comparison
 from splitgraph.verification.in_runtime.agreement import Disagreement, first_disagreement, new_comparison
 from splitgraph.verification.in_runtime.cases import Case, NoCaseError, cases_of, moved_results
-from splitgraph.verification.in_runtime.first_node import Search
 from splitgraph.verification.in_runtime.hosts import EngineHost, Host, RuntimeHost
-from splitgraph.verification.in_runtime.prefixes import CutModel
+from splitgraph.verification.in_runtime.inside_calls import Searches
 from splitgraph.verification.values import Value
 
 # A model takes at most so many seconds in a runtime, and the search for its first wrong node so many.
@@ -87,9 +86,8 @@ class Trials:
     def _failed(self, run: RuntimeRun, model: onnx.ModelProto, case: Case, finds_node: bool) -> RuntimeRun:
         if not finds_node:
             return run
-        cut = CutModel(model, infer_model(model, fill=False))
-        deadline = time.monotonic() + _SEARCH_SECONDS
-        return replace(run, first_node=Search(cut, case, self.reference, self.host, RUN_SECONDS, deadline).find())
+        search = Searches(case, self.reference, self.host, RUN_SECONDS, time.monotonic() + _SEARCH_SECONDS)
+        return replace(run, first_node=search.first_node(model))
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import onnx
 
+from splitgraph.conversion.inlining import called_nodes, without_functions
 from splitgraph.conversion.rewrite import Rewrite, step
 from splitgraph.conversion.targets.convert import convert_for_target, in_other_forms, starts_of, with_same_nodes
 from splitgraph.conversion.targets.prepared import Prepared
@@ -132,9 +133,16 @@ def _without_failing(target: Target, model: onnx.ModelProto, ran: RuntimeRun, le
     first = ran.first_node
     if first is None:
         return None
-    nodes = examine(model, leeway).nodes
-    node = next((node for node in nodes if node.location == first.location), None)
-    return None if node is None else failing(target, node)
+    nodes = {node.location: node for node in examine(model, leeway).nodes}
+    if first.location in nodes:
+        return failing(target, nodes[first.location])
+    # The node is inside of a call. Where the calls are written out, it can be written in another form.
+    inlined = without_functions(model)
+    places = called_nodes(model, inlined).locations
+    inner = (node for node in examine(inlined, leeway).nodes if places.get(node.location) == first.location)
+    call = next((node for location, node in nodes.items() if first.location.startswith(f"{location}/")), None)
+    node = next(inner, None)
+    return None if node is None or call is None else failing(failing(target, call), node)
 
 
 def _with_same_nodes(rewrite: Rewrite[onnx.ModelProto], target: Target) -> Rewrite[onnx.ModelProto]:
