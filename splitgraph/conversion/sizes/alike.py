@@ -5,7 +5,8 @@ such weights: `[0] < lengths` is a mask of one place, or compares each place wit
 
 Weights that are alike along an axis as large as a length may be what a ConstantOfShape made of it before it was folded.
 Where a node needs them to have the length, they have it. Elsewhere the axis is one of the results: it is the length, or
-stays. And weights by which a sum over a length is multiplied, each of them 1/T, make a mean of it.
+stays. A constant that is an output is a result with all its axes, whether it is alike along them or not. And weights by
+which a sum over a length is multiplied, each of them 1/T, make a mean of it.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from splitgraph.model.value_type import Contents
 _ROUNDING = 1e-3
 _DIVIDE = "If it follows, make a sum of it, and divide by what the model computes from the shape of its input."
 _OTHERWISE = "If that is a row of a table, the model has no other rows: export the model with another length."
+_NO_OTHERS = "If it follows, the model says nothing of other places: export the model with another length."
 
 
 def ask_about_weights(site: Site) -> None:
@@ -80,17 +82,59 @@ def _is_alike(site: Site, source: Source) -> bool:
     return array is not None and isinstance(found_along(array, source.place), Repeated)
 
 
-def ask_about_axis(site: Site, source: Source) -> None:
-    """An axis that no other input needs is the length, or stays, unless a later node needs it."""
+def ask_about_axis(site: Site, source: Source, name: str = "", unless: str = "") -> DimLike | None:
+    """An axis that no other input needs is the length, or stays, unless a later node needs it. Return the length, if it
+    follows. name: how the weights are called, if not by the input. unless: as in `Stays`.
+    """
     key, size = (site.place(site.ctx.input_count + 1), source.place), (site.dims(source.position) or ())[source.place]
     is_needed = source.place in site.follower.expanded.get(site.place(source.position), ())
     if is_needed and not site.follower.choices.get(key) and site.decided(key[0].position, source.place) is None:
-        return
-    told = Stays(f"the size {{}} of {site.ctx.node.input[source.position]!r}")
-    meanings = [Meaning(size), *_lengths(site, int(str(size)))]
+        return None
+    told = Stays(f"the size {{}} of {name or site.ctx.node.input[source.position]!r}", unless=unless)
+    old = int(str(site.wanted.before(size)))
+    meanings = [Meaning(old), *_lengths(site, old)]
     taken = site.either(site.ctx.input_count + 1, source.place, meanings, stays=told)
-    if isinstance(taken, Dim):
-        site.need(source.position, source.place, taken)
+    if not isinstance(taken, Dim):
+        return None
+    site.need(source.position, source.place, taken)
+    return taken
+
+
+def ask_about_result(site: Site) -> None:
+    """Ask about the axes of a constant that is an output: no node needs the length there."""
+    place, name = site.place(site.ctx.input_count + 1), site.ctx.node.output[0]
+    for axis, size in enumerate(site.dims(0) or ()):
+        source, old = Source(0, axis), site.wanted.before(size)
+        is_said = axis in site.follower.entries.get(place, ()) or site.follower.choices.get((place, axis), 0) > 0
+        is_open = isinstance(size, int) and size > 1 and not _was_asked(site, source)
+        if isinstance(old, int) and (is_said or (is_open and _lengths(site, old))):
+            taken = ask_about_axis(site, source, name, _NO_OTHERS)
+            if isinstance(size, Dim) and taken is None:
+                site.block(f"{name!r} has {size} along axis {axis}, because a node needs that; it cannot stay")
+            elif isinstance(size, Dim) and taken is not None:
+                # What makes it may give less: a slice of a table gives no more than there is.
+                site.ctx.require(size, "==", taken)
+
+
+def _was_asked(site: Site, source: Source) -> bool:
+    """Return True if a node before has a question about what makes a size of an input, or the user has answered it."""
+    follower, waiting = site.follower, [(site, source)]
+    while waiting:
+        reader, (position, axis, _) = waiting.pop()
+        name = reader.ctx.node.input[position]
+        maker = follower.makers.get(name)
+        if maker is None:
+            continue
+        node, walk = maker.ctx.node, maker.ctx.walk
+        said_by = follower.operators.saying.get(node.op_type)
+        made = follower.alone.made(node, walk.imports, maker.given(), [*node.output].index(name), axis, said_by)
+        for each in made.sources if made is not None else ():
+            place = maker.place(each.position if each.is_element else maker.ctx.input_count + 1)
+            if (place, each.place) in follower.alternatives or each.place in follower.entries.get(place, ()):
+                return True
+            if not each.is_element:
+                waiting.append((maker, each))
+    return False
 
 
 def _ask_about_mean(site: Site, source: Source, group: Sequence[Source]) -> None:

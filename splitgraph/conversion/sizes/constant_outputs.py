@@ -1,25 +1,27 @@
-"""Constants that are outputs: such a number may say a size, and no node reads it that could say so."""
+"""Constants that are outputs: a number there may say a size, and an axis may have one. No node reads it that could say
+so.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from splitgraph.findings.diagnostics import Diagnostic, diagnostic
+from splitgraph.inference.walk_results import GraphDetail
 from splitgraph.model.attributes import make_node
 from splitgraph.model.names import FreshNames, used_names
 from splitgraph.model.onnx_proto import ModelProto, TensorProto
-from splitgraph.model.scopes import scopes, subgraphs
-from splitgraph.model.value_type import Contents
+from splitgraph.model.scopes import reads, scopes
+from splitgraph.model.value_type import Contents, ValueType
 from splitgraph.model.values import tensor_contents
 
 
-def with_readers(
-    model: ModelProto, known: Mapping[str, TensorProto | Contents]
-) -> tuple[ModelProto, Mapping[str, str]]:
-    """Return a copy of the model in which an Identity reads each list of integers that is an output, and what the
-    constants are called there, by output. known: the elements of values of the main graph.
+def with_readers(model: ModelProto, known: GraphDetail) -> tuple[ModelProto, Mapping[str, str]]:
+    """Return a copy of the model in which an Identity reads each constant that is an output and may have or say a size,
+    and what the constants are called there, by output. known: the results for the main graph.
     """
-    outputs = _integer_outputs(model, known)
+    outputs = _constant_outputs(model, known)
     if not outputs:
         return model, {}
     copy = ModelProto()
@@ -31,6 +33,20 @@ def with_readers(
     for name, constant in names.items():
         copy.graph.node.append(make_node("Identity", [constant], [name], fresh.new(name) if name in labels else name))
     return copy, names
+
+
+def readers_of(model: ModelProto, names: Mapping[str, str]) -> dict[str, int]:
+    """Return the number of the node that reads each constant, by output. names: as `with_readers` returned them."""
+    return {name: index for index, name in enumerate(names, len(model.graph.node) - len(names))}
+
+
+def spelled_outputs(findings: Iterable[Diagnostic], names: Mapping[str, str]) -> Iterator[Diagnostic]:
+    """Yield findings in which constants are called as in the model. names: as `with_readers` returned them."""
+    for finding in findings:
+        text = finding.message
+        for name, constant in names.items():
+            text = text.replace(repr(constant), repr(name))
+        yield replace(finding, message=text)
 
 
 def without_idle_readers(model: ModelProto, names: Mapping[str, str]) -> list[str]:
@@ -48,26 +64,32 @@ def without_idle_readers(model: ModelProto, names: Mapping[str, str]) -> list[st
     return [name for _, name in idle.values()]
 
 
-def told_outputs(kept: Sequence[str], answers: Sequence[str]) -> Iterator[Diagnostic]:
-    """Yield a note about each output that is the same at all sizes, unless the user has said so. answers: as the user
-    gives them, "main/n[0]".
+def told_outputs(kept: Sequence[str], known: GraphDetail, answers: Sequence[str]) -> Iterator[Diagnostic]:
+    """Yield a note about each list of integers that is the same at all sizes, unless the user has said so. known: as in
+    `with_readers`. answers: as the user gives them, "main/n[0]".
     """
     for name in kept:
-        if not any(answer.startswith(f"main/{name}[") for answer in answers):
+        is_said = any(answer.startswith(f"main/{name}[") for answer in answers)
+        if _may_be_a_size(known.constants.get(name)) and not is_said:
             text = f"the integer output {name!r} stays as it is at all sizes: nothing says whether it counts something"
             yield diagnostic("SG424", text, f"main/{name}", severity="info")
 
 
-def _integer_outputs(model: ModelProto, known: Mapping[str, TensorProto | Contents]) -> list[str]:
-    """Return the outputs that are constants of which a number may be a size. A default is what a caller makes of it."""
-    asked = [value.name for value in model.graph.output if _may_be_a_size(known.get(value.name))]
+def _constant_outputs(model: ModelProto, known: GraphDetail) -> list[str]:
+    """Return the outputs that are constants and may have or say a size. A default is what a caller makes of it."""
+    outputs = (value.name for value in model.graph.output)
+    asked = [name for name in outputs if _may_be_a_size(known.constants.get(name)) or _has_sizes(known.types.get(name))]
     if not asked:
         return []
     constant = {tensor.name for tensor in model.graph.initializer} - {value.name for value in model.graph.input}
     for node in model.graph.node:
-        if not any(subgraphs(node)) and constant.issuperset(filter(None, node.input)):
+        if constant.issuperset(filter(None, reads(node))):
             constant.update(filter(None, node.output))
     return [name for name in dict.fromkeys(asked) if name in constant]
+
+
+def _has_sizes(kind: ValueType | None) -> bool:
+    return kind is not None and any(isinstance(size, int) and size > 1 for size in kind.shape or ())
 
 
 def _may_be_a_size(known: TensorProto | Contents | None) -> bool:

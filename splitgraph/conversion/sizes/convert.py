@@ -11,7 +11,13 @@ from splitgraph.conversion.plan import Plan
 from splitgraph.conversion.repair import repaired
 from splitgraph.conversion.rewrite import GivenSizes, Rewrite, step
 from splitgraph.conversion.sizes.alike import ask_about_weights
-from splitgraph.conversion.sizes.constant_outputs import told_outputs, with_readers, without_idle_readers
+from splitgraph.conversion.sizes.constant_outputs import (
+    readers_of,
+    spelled_outputs,
+    told_outputs,
+    with_readers,
+    without_idle_readers,
+)
 from splitgraph.conversion.sizes.follow import Operators
 from splitgraph.conversion.sizes.formulas import NotWritable
 from splitgraph.conversion.sizes.laws import told_conditions
@@ -66,8 +72,8 @@ def convert_to(
     rewrite = rewrite.then(_without_functions(whole))
     model = rewrite.model
     called = called_nodes(whole, model) if model is not whole else Called({}, {})
-    model, outputs = with_readers(model, walked.graphs[MAIN].constants)
-    wanted = replace(wanted, outputs=frozenset(outputs))
+    model, outputs = with_readers(model, walked.graphs[MAIN])
+    wanted = replace(wanted, outputs=readers_of(model, outputs))
     labelled = relabelled(model, wanted)
     entries = given_by_the_user(lambda: walk_model(labelled), sizes, _OPERATORS, wanted)
     bare = _undeclared(labelled)
@@ -77,7 +83,7 @@ def convert_to(
         wanted, _OPERATORS, entries, before, lambda follower: walk_model(bare, leeway, follower), weights, taken
     )
     walked, follower = found.walked, found.follower
-    plan.blockers += map(called.told, found.in_the_way())
+    plan.blockers += map(called.told, spelled_outputs(found.in_the_way(), outputs))
     plan.raise_blockers("the sizes cannot change")
     names = FreshNames(used_names(labelled, walked.scopes))
     for root in roots(walked.scopes):
@@ -93,7 +99,7 @@ def convert_to(
     plan.blockers += map(called.told, _errors_at_sizes(model, result, found.wanted))
     plan.raise_blockers("the sizes cannot change")
     conditions = told_conditions(found.judgement, found.wanted)
-    said = (*written.diagnostics, *conditions, *told_outputs(kept, sizes.keep))
+    said = (*written.diagnostics, *conditions, *told_outputs(kept, walked.graphs[MAIN], sizes.keep))
     return rewrite.then(replace(written, held=result, diagnostics=said)), found.given
 
 

@@ -34,7 +34,7 @@ from splitgraph.inference.record import Requirement
 from splitgraph.inference.rules.operands import input_of
 from splitgraph.inference.walk_results import NodePlace
 from splitgraph.model.attributes import make_attribute
-from splitgraph.model.scopes import GraphPath, plain_domain
+from splitgraph.model.scopes import MAIN, GraphPath, plain_domain
 from splitgraph.model.value_type import Contents, ValueType, tensor, vector
 
 # So many dimensions are tried for a number.
@@ -99,10 +99,11 @@ class Follower:
     what the last walk read otherwise: elements of constant inputs by position, and attributes; None for one that is
     dropped. values: the dimensions in place of numbers that nodes compute with (`values.py`), by position and entry;
     taking_all: poolings that take everything (`windows.py`). one_row: the axes along which values have 1 because
-    weights have. own: the nodes about which something is decided. choices: the place that is taken for a digit in a
-    Reshape that has several; alternatives: those that the last walk met. over: where the last walk computed over a
-    dimension, by symbol; over_merged: the same, where a size that was 1 is one of several factors of it. alone: says
-    what nodes do to sizes.
+    weights have. own: the nodes about which something is decided, or that read constants that are outputs. choices: the
+    place that is taken for a digit in a Reshape that has several; alternatives: those that the last walk met. over:
+    where the last walk computed over a dimension, by symbol; over_merged: the same, where a size that was 1 is one of
+    several factors of it. makers: the nodes of the main graph by output, where constants are outputs. alone: says what
+    nodes do to sizes.
     """
 
     wanted: Wanted
@@ -133,6 +134,7 @@ class Follower:
     is_first: bool = True
     over: dict[str, tuple[str, str]] = field(default_factory=dict)
     over_merged: dict[str, tuple[str, str]] = field(default_factory=dict)
+    makers: dict[str, Site] = field(default_factory=dict)
 
     def begin(self) -> None:
         """Forget what an earlier walk found."""
@@ -148,10 +150,12 @@ class Follower:
         self.alternatives.clear()
         self.over.clear()
         self.over_merged.clear()
+        self.makers.clear()
         chosen = (key[0] for key in self.choices if isinstance(key[0], InputPlace))
         self.own = {
             place[:2] for place in (*chosen, *self.entries, *self.expanded, *(place for place, _ in self.orders))
         }
+        self.own.update((MAIN, index) for index in self.wanted.outputs.values())
 
     def bounds(self) -> dict[str, tuple[int, None]]:
         """Return the bounds of the names that change: a dimension of which nothing is left is not asked for."""
@@ -166,6 +170,8 @@ class Follower:
     def __call__(self, ctx: NodeContext) -> None:
         """Give a node the elements and shapes that are decided, and read its constants."""
         site = Site(self, ctx)
+        if self.wanted.outputs and ctx.walk.path == MAIN:
+            self.makers.update(dict.fromkeys(ctx.node.output, site))
         self.operators.every(site)
         for position in range(ctx.input_count):
             place = site.place(position)
@@ -280,11 +286,12 @@ class Site:
 
     def restate_entries(self, position: int, entries: Mapping[int, DimLike]) -> None:
         """Read some entries of an input as decided."""
-        place = self.ctx.walk.path, self.ctx.index
-        known = self.follower.edits.get(place, {}).get(position) or self.ctx.contents(position)
+        place, own = (self.ctx.walk.path, self.ctx.index), self.ctx.contents(position)
+        known = self.follower.edits.get(place, {}).get(position) or own
         if known is not None:
             items = tuple(entries.get(entry, item) for entry, item in enumerate(known.items))
-            self.restate(position, Contents(known.shape, items))
+            if own is None or items != own.items:
+                self.restate(position, Contents(known.shape, items))
 
     def expand(self, position: int, axes: Mapping[int, DimLike]) -> None:
         """Read an input as one that has these dimensions along axes."""

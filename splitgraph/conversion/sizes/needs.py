@@ -100,11 +100,13 @@ Reading = tuple[tuple[DimLike, ...], tuple[DimLike, ...], int] | tuple[InputPlac
 
 class Stays(NamedTuple):
     """A number that no input of its node says. form: how what it can mean is told. otherwise: what to do if it does not
-    stay, where no node of the kind can compute with another one; "" if it can follow.
+    stay, where no node of the kind can compute with another one; "" if it can follow. unless: the same where this model
+    gives no other one; it is asked even then.
     """
 
     form: str
     otherwise: str = ""
+    unless: str = ""
 
 
 class Alternative(NamedTuple):
@@ -127,6 +129,15 @@ class Alternative(NamedTuple):
     @property
     def locations(self) -> tuple[str, ...]:
         return self.location, *self.also
+
+    @property
+    def is_asked_alone(self) -> bool:
+        """True if it is asked about where no other reading than the first one fits."""
+        return self.stays is not None and self.stays.unless != ""
+
+    def only_staying(self) -> Alternative:
+        """Return the same where it cannot follow."""
+        return self if self.stays is None else self._replace(stays=Stays(self.stays.form, self.stays.unless))
 
     def repeated_at(self, location: str) -> Alternative:
         """Return the same for another Reshape, too."""

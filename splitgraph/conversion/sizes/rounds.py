@@ -18,7 +18,7 @@ from splitgraph.conversion.sizes.windows import may_be_global, window_of
 from splitgraph.dim import Dim, DimLike, parse_given_dim, symbols_of
 from splitgraph.findings.diagnostics import Diagnostic, SplitgraphError, diagnostic, meant
 from splitgraph.inference import Walked
-from splitgraph.model.onnx_proto import NodeProto, TensorProto
+from splitgraph.model.onnx_proto import TensorProto
 from splitgraph.model.scopes import MAIN, Scope, node_label, roots
 from splitgraph.model.value_type import UNKNOWN, Contents, Item, ValueType
 from splitgraph.model.values import tensor_contents
@@ -142,9 +142,10 @@ def given_by_the_user(
             continue
         numbers = _items(walked, scope, node.input[position]) if 0 <= position < len(node.input) else ()
         own = None if dim is None else _read_dim(dim, text, wanted)
-        if _is_of_weights(walked, scope, node, entry, None if own is None else wanted.before(own), numbers[entry:]):
+        names = _weights_of(walked, scope, index, wanted)
+        if _is_of_weights(walked, scope, names, entry, None if own is None else wanted.before(own), numbers[entry:]):
             found.setdefault(InputPlace(scope.path, index, len(node.input) + 1), {})[entry] = 1 if own is None else own
-            if own is not None or len(numbers) <= entry:
+            if own is not None or not isinstance(dict(enumerate(numbers)).get(entry), (int, float)):
                 continue
         if not 0 <= position < len(node.input):
             raise SplitgraphError(
@@ -160,6 +161,8 @@ def given_by_the_user(
         if known is None or not entry < len(known.items):
             raise SplitgraphError(f"{text!r}: there is no constant with an entry {entry}")
         before = known.items[entry]
+        if dim is not None and isinstance(before, float) and node.op_type not in operators.values:
+            raise SplitgraphError(f"{text}={dim}: the model has {before} there, which is no integer, and so no size")
         if dim is not None:
             before = _checked(_read_dim(dim, text, wanted), before, text, wanted)
         elif not isinstance(before, (int, float)):
@@ -178,16 +181,22 @@ def _items(walked: Walked, scope: Scope, name: str) -> tuple[Item, ...]:
     return () if known is None else known.items
 
 
+def _weights_of(walked: Walked, scope: Scope, index: int, wanted: Wanted) -> dict[str, bool]:
+    """Return the inputs of a node, and which are weights: what an output is made of is, whatever makes it."""
+    is_output = scope.path == MAIN and index in wanted.outputs.values()
+    return {name: is_output or name in walked.graphs[scope.path].constants for name in scope.nodes[index].input}
+
+
 def _is_of_weights(
-    walked: Walked, scope: Scope, node: NodeProto, axis: int, size: DimLike | None, held: Sequence[Item]
+    walked: Walked, scope: Scope, names: Mapping[str, bool], axis: int, size: DimLike | None, held: Sequence[Item]
 ) -> bool:
-    """Return True if an entry may be the axis of weights of a node, or of what has 1 because weights have. size: what
-    it is said to be, at the old sizes; None if it stays. held: the numbers that it may be besides, the first one before
-    all.
+    """Return True if an entry may be the axis of weights of a node, or of what has 1 because weights have. names: of
+    its inputs, and which are weights. size: what it is said to be, at the old sizes; None if it stays. held: the
+    numbers that it may be besides, the first one before all.
     """
     detail = walked.graphs[scope.path]
-    shapes = [(name, detail.types[name].shape or ()) for name in node.input if name in detail.types]
-    sizes = {shape[axis] for name, shape in shapes if axis < len(shape) and name in detail.constants}
+    shapes = [(name, detail.types[name].shape or ()) for name in names if name in detail.types]
+    sizes = {shape[axis] for name, shape in shapes if axis < len(shape) and names[name]}
     if size is not None:
         return size in sizes and size not in held[:1]
     return bool(sizes) or any(shape[axis] == 1 for _, shape in shapes if axis < len(shape))

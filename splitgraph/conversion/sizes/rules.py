@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 
+from splitgraph.conversion.sizes.alike import ask_about_result
 from splitgraph.conversion.sizes.digits import DisplacedError, read_target
 from splitgraph.conversion.sizes.follow import Rule, Site
 from splitgraph.conversion.sizes.readings import (
@@ -233,9 +234,10 @@ def _top_k(site: Site) -> None:
 
 
 def _identity(site: Site) -> None:
-    """A constant that is an output may say a size. All else is handed on."""
+    """A constant that is an output may say a size, or have one. All else is handed on."""
     if site.ctx.walk.path == MAIN and site.ctx.node.output[0] in site.wanted.outputs:
         read_sizes(site, 0)
+        ask_about_result(site)
 
 
 def _gather(site: Site) -> None:

@@ -219,6 +219,8 @@ def _with_questions(found: Found, choices: Mapping[Reading, int], follow: Follow
                 trial = {**choices, key: each}
                 other, _ = _searched(follow(lengths, trial), trial, follow, fixed | {key}, _MOST_REPAIRS)
                 fitting += [each] if _first_problem(other) is None else []
+        if fitting == [0] and alternative.is_asked_alone:
+            alternative, fitting = alternative.only_staying(), [*range(len(choice.readings))]
         if len(fitting) > 1:
             ways = [choice.readings[each] for each in sorted(fitting)]
             # Of a number, that it follows; of Reshapes, the readings that fit together.

@@ -40,8 +40,8 @@ class Wanted:
     axes: where each of the new symbols stands, by input. unnamed: names for dimensions of inputs that have neither a
     name nor a number in the model, by input and axis. batch: those of the new symbols along which items stand apart, as
     far as is known. asked: those that the caller calls a batch.
-    outputs: those that are constant integers (`constant_outputs.py`). stand_ins: the symbols that stand for a size
-    that was a number and becomes one, also once `named` has taken the number away.
+    outputs: those that are constants, with the number of the node that reads each (`constant_outputs.py`). stand_ins:
+    the symbols that stand for a size that was a number and becomes one, also once `named` has taken the number away.
     """
 
     shapes: Mapping[str, Sequence[DimLike | None]]
@@ -53,7 +53,7 @@ class Wanted:
     batch: frozenset[str]
     asked: frozenset[str] = frozenset()
     unnamed: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
-    outputs: frozenset[str] = frozenset()
+    outputs: Mapping[str, int] = field(default_factory=dict)
     stand_ins: tuple[str, ...] = ()
     # What `before` has returned. It depends on `old` alone, which does not change, so that nothing is forgotten.
     _known: dict[Dim, DimLike] = field(default_factory=dict, init=False, repr=False, compare=False)
