@@ -54,6 +54,8 @@ _WELL_KNOWN = ("", "ai.onnx", "ai.onnx.ml", "org.openvinotoolkit")
 # A loop of more iterations is not run on drawn values of any kind.
 _MANY_ITERATIONS = 1000
 _POSITIONS_OF = frozenset({"ArgMax", "ArgMin"})
+# Operators that put truths together.
+_OF_TRUTHS = frozenset({"And", "Not", "Or", "Identity"})
 # Operators that write at positions, and where these stand among their inputs: what is written takes any integer.
 _WRITING_AT = {
     **dict.fromkeys(("MaxUnpool", "Scatter", "ScatterElements", "ScatterND"), slice(1, 2)),
@@ -120,15 +122,29 @@ def extent_inputs(model: onnx.ModelProto) -> set[str]:
     return inputs_reaching(model, _BOXES, slice(1, 2))
 
 
-def inputs_reaching(model: onnx.ModelProto, operators: frozenset[str], places: slice = _ANYWHERE) -> set[str]:
-    """Return the inputs of a model from which elements reach operators, directly or not, at some of their inputs."""
+def inputs_reaching(
+    model: onnx.ModelProto, operators: frozenset[str], places: slice = _ANYWHERE, *, cleaned_by: str = ""
+) -> set[str]:
+    """Return the inputs of a model from which elements reach operators, directly or not, at some of their inputs.
+
+    cleaned_by: IsNaN or IsInf, of which a Where may choose what it tells: behind that, nothing reaches an operator.
+    """
     roots: dict[str, set[str]] = {value.name: {value.name} for value in model.graph.input}
     called = [inner.op_type for function in model.functions for inner in nodes_within(function.node)]
     functions = set() if operators.isdisjoint(called) else {function_key(function) for function in model.functions}
     names: set[str] = set()
+    tested: dict[str, set[str]] = {}
     for node in model.graph.node:
         inside = [inner for body, _ in _bodies(node, 1) for inner in nodes_within(body.node)]
         read = [roots.get(name, set()) for name in (*node.input, *(name for inner in inside for name in inner.input))]
+        if cleaned_by and node.op_type in kinds.COMPARED:
+            # A truth is a number, whatever it is of.
+            read = []
+            tested[node.output[0]] = set(node.input) if node.op_type == cleaned_by else set()
+        elif node.op_type in _OF_TRUTHS:
+            tested[node.output[0]] = set().union(*(tested.get(name, set()) for name in node.input))
+        elif node.op_type == "Where" and tested.get(node.input[0]):
+            read = [set() if name in tested[node.input[0]] else own for name, own in zip(node.input, read, strict=True)]
         # Which of the values that a body or a function reads reach an operator is not followed.
         is_within = called_function(node) in functions or any(
             inner.op_type in operators or called_function(inner) in functions for inner in inside
@@ -139,11 +155,13 @@ def inputs_reaching(model: onnx.ModelProto, operators: frozenset[str], places: s
     return names
 
 
-def index_inputs(model: onnx.ModelProto) -> set[str]:
+def index_inputs(model: onnx.ModelProto, *, has_guards: bool = False) -> set[str]:
     """Return the integer inputs of a model that positions may be computed from, or divisors of integers; conditions and
     numbers of iterations; sizes and lengths in a body; and what a function reads. Engines need not check those.
+
+    has_guards: what a Mod or a Clip with constants limits is no position, because all numbers are allowed before it.
     """
-    return _traced(model, _PARTS)
+    return _traced(model, _PARTS, has_guards=has_guards)
 
 
 def amount_inputs(model: onnx.ModelProto) -> set[str]:
@@ -165,18 +183,36 @@ def divisor_inputs(model: onnx.ModelProto) -> set[str]:
 
 
 class _Wanted(NamedTuple):
-    """What is traced: parts of the names of operators that read positions, and whether sizes and lengths in a body."""
+    """What is traced: parts of the names of operators that read positions, and whether sizes and lengths in a body.
+    limits: constants with which a Mod or a Clip limits.
+    """
 
     parts: Sequence[str]
     has_sizes: bool
+    limits: Collection[str]
 
 
-def _traced(model: onnx.ModelProto, parts: Sequence[str], *, has_sizes: bool = True) -> set[str]:
+def _traced(
+    model: onnx.ModelProto, parts: Sequence[str], *, has_sizes: bool = True, has_guards: bool = False
+) -> set[str]:
     whole = {value.name for value in model.graph.input if value.type.tensor_type.elem_type not in _FRACTIONS}
     names: set[str] = set()
     roots = {name: {name} for name in whole}
-    _trace_positions(model.graph.node, roots, names, _Wanted(parts, has_sizes), is_body=False)
+    limits = _constants(model) if has_guards else ()
+    _trace_positions(model.graph.node, roots, names, _Wanted(parts, has_sizes, limits), is_body=False)
     return names
+
+
+def _constants(model: onnx.ModelProto) -> set[str]:
+    made = (name for node, _ in scoped_nodes(model) if node.op_type == "Constant" for name in node.output)
+    return {tensor.name for tensor in model.graph.initializer} | {*made}
+
+
+def _is_guard(node: onnx.NodeProto, limits: Collection[str]) -> bool:
+    """Return True if a node gives few numbers, whatever it reads."""
+    own = node.input[1:]
+    is_limited = bool(own) and all(name in limits for name in own)
+    return is_limited and len(node.input) == {"Mod": 2, "Clip": 3}.get(node.op_type)
 
 
 def _trace_positions(
@@ -198,7 +234,7 @@ def _trace_positions(
             names.update(*read[:2])
         for body, _ in _bodies(node, 2):
             read.append(_traced_body(node, body, roots, names, wanted))
-        for name in node.output:
+        for name in node.output if not _is_guard(node, wanted.limits) else ():
             roots.setdefault(name, set()).update(*read)
 
 

@@ -33,16 +33,9 @@ import numpy as np
 import onnx
 
 from splitgraph.options import ATOL_WRITTEN_OUT
-from splitgraph.verification.comparison import is_finite
-from splitgraph.verification.models.dependence import (
-    divisor_inputs,
-    extent_inputs,
-    index_inputs,
-    inputs_reaching,
-    may_not_end,
-    shape_inputs,
-)
+from splitgraph.verification.models.dependence import may_not_end
 from splitgraph.verification.models.model_files import elements_of, is_default_domain, scoped_nodes
+from splitgraph.verification.regions.allowed import Allowed
 from splitgraph.verification.regions.amounts import (
     NamedAxes,
     OpenAxes,
@@ -58,7 +51,7 @@ from splitgraph.verification.regions.inner_limits import at_inner_limits
 from splitgraph.verification.regions.limits import MULTIPLES, draw_limits
 from splitgraph.verification.regions.magnitudes import apart
 from splitgraph.verification.regions.mixed import WORDS, draw_mixed, is_flags, words_of
-from splitgraph.verification.regions.ranges import Range, within_range
+from splitgraph.verification.regions.ranges import Range
 from splitgraph.verification.regions.rows import MOST_ROWS, TABLE_READERS, Models, draw_rows
 from splitgraph.verification.regions.several import draw_peaks, draw_several
 from splitgraph.verification.values import Array, Value, tensors_of
@@ -96,19 +89,7 @@ _LARGE = 2**14
 _MOST_BITS = 16
 # The square of this number overflows float16.
 _ROOT_OF_LARGEST_HALF = 256
-# Divides in place of 0.
-_DIVISOR = 3
 _NUMERALS = ("0", "-1", "2.5", "-0.5", "1e10", "-3e-3", "inf", "NaN", "1e40")
-# Operators that put numbers in an order.
-_ORDERING = frozenset(
-    {"ArgMax", "ArgMin", "GlobalMaxPool", "Hardmax", "MaxPool", "MaxRoiPool", "NonMaxSuppression", "TopK", "Unique"}
-)
-_QUANTIZING = frozenset({"DynamicQuantizeLinear", "QuantizeLinear"})
-# Operators of which the specification does not say what an infinity does: in a range that is quantized, or beside an
-# edge that is weighted with 0, or as a position.
-_FINITE = frozenset({"DeformConv", "DynamicQuantizeLinear", "GridSample", "RoiAlign"})
-
-
 _ANY: Mapping[str, Range] = {}
 _CLOSED: tuple[OpenAxes, NamedAxes] = {}, ()
 
@@ -134,16 +115,13 @@ def draw(
     ranges: the least and the largest number of inputs that cannot be any. axes: open and named ones, along which inputs
     may get other sizes.
     """
-    boxes = set[str]().union(*(extent_inputs(model) for model, _ in models))
-    divisors = set[str]().union(*(divisor_inputs(model) for model, _ in models))
-    for kind, every in _drawn(models, base, fixed, seed, axes):
+    allowed = Allowed(models, base, fixed, ranges)
+    for kind, every in _drawn(models, base, allowed, fixed, seed, axes):
         drawn = {name: value for name, value in every.items() if value is not base[name]}
         for values in (drawn, *(apart(drawn) if kind == "steps" else ())):
-            kept = {name: _within(base[name], values[name]) for name in boxes & values.keys()}
-            kept |= {name: _limited(values[name], ranges[name], kind) for name in ranges.keys() & values.keys()}
-            kept |= {name: _dividing(values[name], kind) for name in divisors & values.keys()}
-            told: Kind = "tiny" if kind == "steps" and _are_tiny((values | kept).values()) else kind
-            yield Drawn(told, dict(every) | values | kept)
+            only = allowed.only(values, kind, is_plain=kind in PLAIN)
+            told: Kind = "tiny" if kind == "steps" and _are_tiny(only.values()) else kind
+            yield Drawn(told, dict(every) | only)
 
 
 def _are_tiny(values: Iterable[Value]) -> bool:
@@ -151,21 +129,6 @@ def _are_tiny(values: Iterable[Value]) -> bool:
     arrays = [each for each in values if isinstance(each, np.ndarray) and _is_fraction(each.dtype)]
     largest = max((float(np.abs(each.astype(np.float64)).max(initial=0.0)) for each in arrays), default=0.0)
     return 0 < largest <= _LARGEST_TINY
-
-
-def _limited(value: Value, known: Range, kind: Kind) -> Value:
-    """Return numbers of a range. Whole numbers may be positions, so those of most kinds are spread over it."""
-    if not isinstance(value, np.ndarray) or value.dtype.kind not in "fiu":
-        return value
-    return within_range(value, known, spreads=kind == "normal" or (value.dtype.kind != "f" and kind != "ends"))
-
-
-def _dividing(value: Value, kind: Kind) -> Value:
-    """Return numbers by which integers can be divided. A division of the least one by -1 ends some engines, too."""
-    if not isinstance(value, np.ndarray):
-        return value
-    ends = (0,) if kind in PLAIN or value.dtype.kind == "u" else (0, -1)
-    return np.where(np.isin(value, ends), np.asarray(_DIVISOR, value.dtype), value)
 
 
 def may_overflow(kind: str, atol: float, *, regroups: bool) -> bool:
@@ -202,44 +165,23 @@ def _has_long_table(model: onnx.ModelProto) -> bool:
     return any(table and max(table) > MOST_ROWS for table in tables)
 
 
-def _within(base: Value, drawn: Value) -> Value:
-    """Return drawn numbers that are no larger than those of `base`, and around them where they are ordinary."""
-    if drawn is base or not isinstance(base, np.ndarray) or not isinstance(drawn, np.ndarray):
-        return drawn
-    if base.dtype.kind != "f" or base.shape != drawn.shape or not base.size:
-        return drawn
-    with np.errstate(invalid="ignore"):
-        most = np.abs(base[np.isfinite(base)]).max(initial=1.0)
-        fits = np.abs(drawn) <= most
-        around = np.clip(base + np.where(fits, drawn, 0.5), -most, most)
-    # Every other box is where it was, so that some of them are boxes at all.
-    rows = np.arange(base.size).reshape(base.shape) // (base.shape or (1,))[-1] % 2 == 0
-    return np.where(fits & rows, drawn, around).astype(base.dtype)
-
-
 def _drawn(
     models: Models,
     base: Mapping[str, Value],
+    allowed: Allowed,
     fixed: Collection[str],
     seed: int,
     axes: tuple[OpenAxes, NamedAxes],
 ) -> Iterator[Drawn]:
+    """Yield values for the inputs of a region, allowed or not."""
     (before, _), (after, _) = models
     both = before, after
     numbers = _constants(models)
     counts = {name: int(value.flat[0]) for name, value in base.items() if _is_count(value)}
     is_open = any(may_not_end(model, counts) for model in both)
-    kept = set(fixed).union(*(shape_inputs(model) | index_inputs(model) - divisor_inputs(model) for model in both))
     if not is_open:
-        # Conditions of branches.
-        kept -= {name for name, value in base.items() if is_flags(value) and name not in fixed}
-    # The specification does not say where NaN stands among numbers, nor which integer it becomes.
-    numbered, finite = (
-        set[str]().union(*(inputs_reaching(model, operators) for model in both))
-        for operators in (_ORDERING | _QUANTIZING, _FINITE)
-    )
-    # 0 divided by a scale of 0 is NaN, too.
-    kept |= {name for model in both for name in _inputs_of(model, "QuantizeLinear", 1)}
+        allowed.free_conditions(fixed)
+    kept = allowed.kept
     free = {
         name: value for name, value in base.items() if name not in kept and isinstance(value, np.ndarray) and value.size
     }
@@ -260,9 +202,11 @@ def _drawn(
     kinds: Sequence[Kind] = ("steps",) if is_open else ("steps", "ends", "gaps")
     for kind in kinds:
         for values in _unusual(free, kind, numbers, rng):
-            yield Drawn(kind, dict(base) | _settled(values, numbered, finite))
+            yield Drawn(kind, dict(base) | values)
+    for values in _gaps_alone(free) if not is_open else ():
+        yield Drawn("gaps", dict(base) | values)
     for values in draw_mixed(free, words) if not is_open else ():
-        yield Drawn("mixed", dict(base) | _settled(values, numbered, finite))
+        yield Drawn("mixed", dict(base) | values)
     for values in _one_end(free) if not is_open else ():
         yield Drawn("ends", dict(base) | values)
     for values in _numerals(both, free, numbers):
@@ -309,6 +253,13 @@ def _one_end(free: Mapping[str, Array]) -> Iterator[dict[str, Value]]:
         yield {name: np.full_like(value, np.iinfo(value.dtype).max // part) for name, value in whole.items()}
 
 
+def _gaps_alone(free: Mapping[str, Array]) -> Iterator[dict[str, Value]]:
+    """Yield NaN and infinities that no number stands among: a window may hold nothing else."""
+    fractions = {name: value for name, value in free.items() if _is_fraction(value.dtype)}
+    for number in (np.nan, np.inf, -np.inf) if fractions else ():
+        yield {name: np.full(value.shape, number).astype(value.dtype) for name, value in fractions.items()}
+
+
 def _numerals(
     models: Iterable[onnx.ModelProto], free: Mapping[str, Array], constants: Iterable[float]
 ) -> Iterator[dict[str, Value]]:
@@ -320,13 +271,6 @@ def _numerals(
     for name, value in ((name, value) for name, value in free.items() if value.dtype.kind in "OUS"):
         for start in range(0, numerals.size, value.size):
             yield {name: np.resize(np.roll(numerals, -start), value.size).reshape(value.shape)}
-
-
-def _inputs_of(model: onnx.ModelProto, op_type: str, position: int) -> Iterator[str]:
-    """Yield what the nodes of an operator read at an input."""
-    for node, _ in scoped_nodes(model):
-        if node.op_type == op_type and len(node.input) > position:
-            yield node.input[position]
 
 
 def _ordinary(value: Array, rng: np.random.Generator) -> Array:
@@ -384,20 +328,6 @@ def _tiny(free: Mapping[str, Array], base: Mapping[str, Value]) -> Iterator[dict
         }
         yield dict(base) | made
         yield from (dict(base) | {name: value} for name, value in made.items() if len(fitting) > 1)
-
-
-def _settled(values: Mapping[str, Value], numbered: Collection[str], finite: Collection[str]) -> dict[str, Value]:
-    """Return values without NaN for some inputs, and without NaN and infinities for others."""
-    return {
-        name: _where(value, is_finite(value) if name in finite else np.asarray(value == value))
-        if isinstance(value, np.ndarray) and (name in finite or name in numbered)
-        else value
-        for name, value in values.items()
-    }
-
-
-def _where(value: Array, is_kept: Array) -> Array:
-    return np.where(is_kept, value, np.zeros((), value.dtype)) if _is_fraction(value.dtype) else value
 
 
 def _is_fraction(dtype: np.dtype[Any]) -> bool:

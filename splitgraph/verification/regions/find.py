@@ -39,7 +39,16 @@ from splitgraph.verification.regions.sides import ModelSide, reached, reached_fo
 LIMITING = frozenset({"Cast", "Relu", "Abs", "Clip"})
 # Operators that tell 0.0 from -0.0, and at which input; and those that pass the sign of a zero on.
 _TELLING_SIGNS = {"Div": 1, "Reciprocal": 0, "Pow": 0, "BitCast": 0}
-_KEEPING_SIGNS = kinds.MOVED | kinds.MOVED_BY_DEFAULT.keys() | kinds.SIGNED | {"Cast", "Mul", "Sqrt"}
+_KEEPING_SIGNS = (
+    kinds.MOVED
+    | kinds.MOVED_BY_DEFAULT.keys()
+    | kinds.SIGNED
+    | kinds.WHOLE
+    | kinds.names(
+        "Asin Asinh Atan Atanh Cast Clip Div Elu Erf HardSwish LeakyRelu Max Min Mul PRelu Selu Sin Sinh Softsign Sqrt "
+        "Swish Tan Tanh"
+    )
+)
 # Operators that move elements, and compute nothing.
 _MOVING = kinds.MOVED | {"Cast", "Convert", "StridedSlice"}
 # So many kept nodes at most belong to a region.
@@ -401,6 +410,8 @@ def _with_signs(side: ModelSide) -> set[str]:
         node = side.nodes[index]
         if node.op_type in _TELLING_SIGNS:
             matter.update(node.input[_TELLING_SIGNS[node.op_type] :][:1])
+        if node.op_type == "Cast" and side.types.get(node.output[0], UNKNOWN).dtype == "string":
+            matter.update(node.input)
         if node.op_type in _KEEPING_SIGNS and not matter.isdisjoint(node.output):
             matter.update(node.input)
     return matter - {""}

@@ -215,6 +215,8 @@ SIGNS = {
     "a reciprocal behind a product": ("a = Mul(x, c) y = Reciprocal(a)", "a c x"),
     "a sum": ("a = Add(x, c) y = Reciprocal(a)", "a"),
     "a dividend": ("a = Neg(x) b = Exp(x) y = Div(a, b)", "b"),
+    "an odd function": ("a = Sin(x) y = Reciprocal(a)", "a x"),
+    "a text": ("a = Neg(x) y = Cast<to = 8>(a)", "a x"),
     "nothing": ("a = Neg(x) y = Exp(a)", ""),
 }
 
