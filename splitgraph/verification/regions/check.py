@@ -14,7 +14,6 @@ from pathlib import Path
 
 import onnx
 
-from splitgraph.dim import DimLike, symbol, symbols_of
 from splitgraph.model.value_type import UNKNOWN
 from splitgraph.model.values import type_proto
 from splitgraph.options import ATOL_WRITTEN_OUT
@@ -24,13 +23,13 @@ from splitgraph.verification.inputs.solver import SymbolSizes
 from splitgraph.verification.models.dependence import values_of_elements
 from splitgraph.verification.models.model_files import write_model
 from splitgraph.verification.models.model_pair import ComparedModel, caller_inputs, default_names
-from splitgraph.verification.regions.amounts import adds_up, beyond_types
+from splitgraph.verification.regions.amounts import beyond_types
 from splitgraph.verification.regions.arbiter import Arbiter, Opinion
+from splitgraph.verification.regions.axes import RegionAxes
 from splitgraph.verification.regions.batches import in_batches
 from splitgraph.verification.regions.checked import (
     VALUES,
     AskedElements,
-    AxesOfKind,
     CheckedKind,
     CheckedRegion,
     RegionResults,
@@ -51,7 +50,6 @@ from splitgraph.verification.regions.ranges import Range, ValueRanges
 from splitgraph.verification.regions.reachable import reachable_changes
 from splitgraph.verification.regions.reading import find_changes, questions
 from splitgraph.verification.regions.region_job import DrawnKind, MemberMessage, RegionJob
-from splitgraph.verification.regions.sides import ModelSide
 from splitgraph.verification.regions.size_limits import SizeLimit, told_unreached
 from splitgraph.verification.verification import Region
 
@@ -98,6 +96,7 @@ class LocalCheck:
         assert isinstance(first, onnx.ModelProto)
         # An input with a default is not always given.
         self._inputs = caller_inputs(first).keys() - pair[0].left_out - default_names(first)
+        self._axes = RegionAxes(found, self._inputs)
         self._drawable = values_of_elements(first) if drawable is None else drawable
         # Sizes at which changed nodes decide otherwise: those that no input has, and those for which there was no time.
         self.unreached: Sequence[SizeLimit] = ()
@@ -121,7 +120,7 @@ class LocalCheck:
             written = [hashlib.sha256(model.SerializeToString(deterministic=True)).digest() for model in models]
             signed = [place for place, border in enumerate(region.outputs) if border.before in found.signs_matter]
             # How large a sum is hangs on lengths, and not only on the range of what is added up.
-            grows = self._adds_along_open_axes(region)
+            grows = self._axes.add_up(region)
             limits = [None if grows else self.range_of(border.before) for border in region.inputs]
             # Of several nodes, one may undo what another one changes.
             is_one = len(region.before) - len(region.context) == 1
@@ -225,9 +224,11 @@ class LocalCheck:
         model = self._pair[0].model
         assert isinstance(model, onnx.ModelProto)
         needed = (border.before for m in self.members for border in (*m.region.inputs, *m.region.outputs))
+        regions = ((member.kind, member.region) for member in self.members)
+        axes_of_kinds = self._axes.of_kinds((bool(kind.fixed) for kind in self._kinds), regions)
         kinds = [
             kind.message(axes, is_strict=self._is_strict, has_jumps=self._has_jumps)
-            for kind, axes in zip(self._kinds, self._axes(), strict=True)
+            for kind, axes in zip(self._kinds, axes_of_kinds, strict=True)
         ]
         rtol, atol = self._tolerances
         return RegionJob(
@@ -252,71 +253,13 @@ class LocalCheck:
         outputs = [border.before for border in member.region.outputs]
         return MemberMessage(member.kind, inputs, list(map(self._declared, inputs)), outputs)
 
-    def _axes(self) -> list[AxesOfKind]:
-        """Return for each kind the axes along which its inputs may get other sizes. In all regions of the kind they are
-        those of inputs of the model, or have sizes that these name: of what is computed, the size may be known. Beside
-        an input that does not change there are none: it may be a size.
-        """
-        found: list[AxesOfKind | None] = [AxesOfKind({}, ()) if kind.fixed else None for kind in self._kinds]
-        symbols = {name for each in self._inputs for name in self._symbols(each)}
-        for member in self.members:
-            names = [border.before for border in member.region.inputs]
-            own = {at: self._axes_without_number(name) for at, name in enumerate(names) if name in self._inputs}
-            named = self._named_axes(names, symbols)
-            known = found[member.kind]
-            if known is None:
-                found[member.kind] = AxesOfKind(own, named)
-            else:
-                both = {at: {*known.open[at]} & own[at] for at in known.open.keys() & own.keys()}
-                found[member.kind] = AxesOfKind(both, named & {*known.named})
-        return [axes or AxesOfKind({}, ()) for axes in found]
-
-    def _named_axes(self, names: Sequence[str], symbols: Collection[str]) -> set[frozenset[tuple[int, int]]]:
-        """Return the axes of values that have one size, for each of some symbols. A size that is computed from the
-        symbol would have to be another one as well: then there are none.
-        """
-        sizes = [(at, axis, size) for at, name in enumerate(names) for axis, size in enumerate(self._shape(name))]
-        bare = {size: name for name in symbols for size in [symbol(name)]}
-        computed = {name for _, _, size in sizes if size not in bare for name in symbols_of(size)}
-        groups: dict[str, set[tuple[int, int]]] = {}
-        for at, axis, size in sizes:
-            if size in bare and bare[size] not in computed:
-                groups.setdefault(bare[size], set()).add((at, axis))
-        return set(map(frozenset, groups.values()))
-
-    def _shape(self, name: str) -> Sequence[DimLike]:
-        return [size for size in self._sizes(self.found.before, name) if size is not None]
-
-    def _symbols(self, name: str) -> Collection[str]:
-        return {each for size in self._shape(name) for each in symbols_of(size)}
-
-    def _adds_along_open_axes(self, region: FoundRegion) -> bool:
-        """Return True for a region in which something is added up, or searched, along an axis without a number."""
-        for side, indices in zip(self.found.sides, (region.before, region.after), strict=True):
-            for node in (side.nodes[index] for index in indices if adds_up(side.nodes[index])):
-                open_sizes = [size for size in self._sizes(side, node.input[0]) if not isinstance(size, int)]
-                left = self._sizes(side, node.output[0]) if node.op_type != "CumSum" else ()
-                if any(size not in left for size in open_sizes):
-                    return True
-        return False
-
-    def _sizes(self, side: ModelSide, name: str) -> Sequence[DimLike | None]:
-        return side.types.get(name, UNKNOWN).shape or ()
-
     def grows(self, number: int) -> bool:
         """Return True for a region that adds up along an open axis, or casts to a type that does not hold all lengths:
         what it shows at some lengths says little of others.
         """
         member = self.members[number]
-        is_open = any(map(self._axes_without_number, self._inputs))
-        is_narrow = is_open and bool(beyond_types(self._kinds[member.kind].models))
-        return is_narrow or self._adds_along_open_axes(member.region)
-
-    def _axes_without_number(self, name: str) -> set[int]:
-        found = self._pair[0].analysis.types.get(name, UNKNOWN)
-        if found.kind == "sequence":
-            return {0}
-        return {axis for axis, dim in enumerate(found.shape or ()) if not isinstance(dim, int)}
+        is_narrow = self._axes.is_any_open and bool(beyond_types(self._kinds[member.kind].models))
+        return is_narrow or self._axes.add_up(member.region)
 
     def _declared(self, name: str) -> str:
         """Return the inferred type of a value, as hexadecimal digits; "" if it is not known."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -11,6 +11,7 @@ import onnx
 from splitgraph.verification.engines.engine_process import RegionRecord, Suspect
 from splitgraph.verification.models.model_files import ModelFile
 from splitgraph.verification.regions.arbiter import Opinion
+from splitgraph.verification.regions.axes import AxesOfKind
 from splitgraph.verification.regions.constants import held_constants
 from splitgraph.verification.regions.cut import constants_read
 from splitgraph.verification.regions.find import FoundRegion, ModelRegions
@@ -36,15 +37,6 @@ VALUES: Mapping[str, str] = {
 
 _WRITTEN_OUT = "operators were written out, and unusual numbers give other results"
 _UNHEARD = "whether the models differ or only the kernels of the engine is not known, which no other engine runs here"
-
-
-class AxesOfKind(NamedTuple):
-    """Along which axes the inputs of a kind of region may get other sizes, by their positions. open: inputs of the
-    model, each by itself. named: each group has one size, which is a name of the model's inputs.
-    """
-
-    open: Mapping[int, Collection[int]]
-    named: Collection[frozenset[tuple[int, int]]]
 
 
 @dataclass(slots=True)
