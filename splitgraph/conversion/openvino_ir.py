@@ -342,11 +342,20 @@ class GraphEditor:
     def move_names(self, layer: Layer, port: int, to: Place) -> None:
         """Give the names of a value to another one."""
         outputs = {int(each.get("id", "-1")): each for each in layer.element.iterfind("output/port")}
-        names = outputs[port].attrib.pop("names", None)
-        made = next(each for each in self._layers if each.get("id") == str(to[0]))
-        for each in made.iterfind("output/port"):
-            if names is not None and each.get("id") == str(to[1]):
+        self.name_value(to, outputs[port].attrib.pop("names", ""))
+
+    def name_value(self, place: Place, names: str) -> None:
+        """Give a value the names of a tensor, as the IR writes them; "" for none."""
+        made = next(each for each in self._layers if each.get("id") == str(place[0]))
+        for each in made.iterfind("output/port") if names else ():
+            if each.get("id") == str(place[1]):
                 each.set("names", names)
+
+    def remove(self, layer: Layer) -> None:
+        """Remove a layer that nothing reads, with its edges."""
+        for port in layer.inputs:
+            self.disconnect((layer.id, port.id))
+        _remove(self._layers, layer.element)
 
     def _insert(self, made: Element, before: Element) -> None:
         siblings = list(self._layers)

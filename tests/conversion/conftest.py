@@ -12,6 +12,7 @@ from installed_engines import onnxruntime_can_judge
 
 of_openvino = [
     "openvino_ir/test_convert_in_openvino.py",
+    "sizes/test_constant_outputs_ir.py",
     "sizes/test_reshape_ir.py",
     "sizes/test_values_ir.py",
     "sizes/test_windows_ir.py",

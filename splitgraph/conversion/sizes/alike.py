@@ -102,7 +102,7 @@ def ask_about_axis(site: Site, source: Source, name: str = "", unless: str = "")
 
 def ask_about_result(site: Site) -> None:
     """Ask about the axes of a constant that is an output: no node needs the length there."""
-    place, name = site.place(site.ctx.input_count + 1), site.ctx.node.output[0]
+    place, name = site.place(site.ctx.input_count + 1), site.ctx.node.name
     for axis, size in enumerate(site.dims(0) or ()):
         source, old = Source(0, axis), site.wanted.before(size)
         is_said = axis in site.follower.entries.get(place, ()) or site.follower.choices.get((place, axis), 0) > 0

@@ -64,13 +64,15 @@ def without_idle_readers(model: ModelProto, names: Mapping[str, str]) -> list[st
     return [name for _, name in idle.values()]
 
 
-def told_outputs(kept: Sequence[str], known: GraphDetail, answers: Sequence[str]) -> Iterator[Diagnostic]:
-    """Yield a note about each list of integers that is the same at all sizes, unless the user has said so. known: as in
-    `with_readers`. answers: as the user gives them, "main/n[0]".
+def told_outputs(
+    kept: Iterable[str], known: Mapping[str, TensorProto | Contents], answers: Sequence[str]
+) -> Iterator[Diagnostic]:
+    """Yield a note about each list of integers that is the same at all sizes, unless the user has said so. known: the
+    elements of constants. answers: as the user gives them, "main/n[0]".
     """
     for name in kept:
         is_said = any(answer.startswith(f"main/{name}[") for answer in answers)
-        if _may_be_a_size(known.constants.get(name)) and not is_said:
+        if _may_be_a_size(known.get(name)) and not is_said:
             text = f"the integer output {name!r} stays as it is at all sizes: nothing says whether it counts something"
             yield diagnostic("SG424", text, f"main/{name}", severity="info")
 

@@ -72,7 +72,8 @@ def convert_to(
     rewrite = rewrite.then(_without_functions(whole))
     model = rewrite.model
     called = called_nodes(whole, model) if model is not whole else Called({}, {})
-    model, outputs = with_readers(model, walked.graphs[MAIN])
+    known = walked.graphs[MAIN]
+    model, outputs = with_readers(model, known)
     wanted = replace(wanted, outputs=readers_of(model, outputs))
     labelled = relabelled(model, wanted)
     entries = given_by_the_user(lambda: walk_model(labelled), sizes, _OPERATORS, wanted)
@@ -99,7 +100,7 @@ def convert_to(
     plan.blockers += map(called.told, _errors_at_sizes(model, result, found.wanted))
     plan.raise_blockers("the sizes cannot change")
     conditions = told_conditions(found.judgement, found.wanted)
-    said = (*written.diagnostics, *conditions, *told_outputs(kept, walked.graphs[MAIN], sizes.keep))
+    said = (*written.diagnostics, *conditions, *told_outputs(kept, known.constants, sizes.keep))
     return rewrite.then(replace(written, held=result, diagnostics=said)), found.given
 
 

@@ -11,6 +11,8 @@ from splitgraph.conversion.openvino_ir import Place, graph_at
 from splitgraph.conversion.plan import Plan
 from splitgraph.conversion.rewrite import GivenSizes, Rewrite
 from splitgraph.conversion.sizes.baked import is_right
+from splitgraph.conversion.sizes.constant_outputs import spelled_outputs, told_outputs
+from splitgraph.conversion.sizes.constant_outputs_ir import readers_of, with_readers, without_readers
 from splitgraph.conversion.sizes.formulas import NotWritable
 from splitgraph.conversion.sizes.laws import told_conditions
 from splitgraph.conversion.sizes.needs import Reading
@@ -51,6 +53,8 @@ def convert_ir_to(
     """Do the same with sizes that were read. Return also what `GivenSizes` has besides. sizes: as asked for. taken: as
     in `find_reading`.
     """
+    model, readers = with_readers(model)
+    wanted = replace(wanted, outputs=readers_of(model, readers))
     before = infer_ir(model, fill=False).diagnostics
     known = {finding.location for finding in before if finding.severity == "error"}
     unlabelled, bound = mirror(model), BoundSizes(wanted.bound, ())
@@ -63,7 +67,9 @@ def convert_ir_to(
         wanted, LAYERS, entries, unchanged, lambda follower: walk_mirror(mirrored, bound, follower), weights, taken
     )
     walked, follower = found.walked, found.follower
-    plan.blockers += found.in_the_way(known)
+    plan.blockers += spelled_outputs(
+        found.in_the_way(known), {name: reader.constant for name, reader in readers.items()}
+    )
     plan.raise_blockers("the sizes cannot change")
     copy = model.copy()
     writer = LayerWriter(copy, mirrored, walked, follower)
@@ -72,12 +78,14 @@ def convert_ir_to(
     except NotWritable as reason:
         plan.blockers.append(diagnostic("SG420", str(reason), "main", help=_HELP))
     plan.raise_blockers("the sizes cannot change")
-    copy.refresh()
+    kept = without_readers(copy, readers)
     analysis = with_shapes(copy, _new_shapes(wanted))
     plan.blockers += _left_over(analysis, wanted, known)
     plan.raise_blockers("the sizes cannot change")
     version: Mapping[str, int] = {IR: model.version}
-    said = tuple(told_conditions(found.judgement, found.wanted))
+    constants = unchanged.graphs[MAIN].constants
+    elements = {name: constants[reader.value] for name, reader in readers.items() if reader.value in constants}
+    said = (*told_conditions(found.judgement, found.wanted), *told_outputs(kept, elements, sizes.keep))
     changes = tuple(writer.changes)
     return Rewrite(analysis.model, changes, said, from_opset=version, to_opset=version), found.given
 

@@ -10,12 +10,13 @@ import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from math import prod
 
-from splitgraph.conversion.sizes.alike import ask_about_axis
+from splitgraph.conversion.sizes.alike import ask_about_axis, ask_about_result
 from splitgraph.conversion.sizes.digits import is_one_factor
 from splitgraph.conversion.sizes.follow import Site
 from splitgraph.conversion.sizes.needs import Meaning
 from splitgraph.dim import Dim, DimLike, product, symbols_of
 from splitgraph.inference.alone import Source
+from splitgraph.model.scopes import MAIN
 
 # The end of a slice that takes everything that is left, forwards and backwards.
 TO_THE_END, TO_THE_START = 2**63 - 1, 1 - 2**63
@@ -39,6 +40,13 @@ def read_sizes(site: Site, position: int, entries: Iterable[int] | None = None) 
         if isinstance(size, int):
             read[entry] = site.either(position, entry, site.alike(size))
     site.restate_numbers(position, read)
+
+
+def read_output(site: Site) -> None:
+    """Read a constant that is an output: it may say a size, or have one. What all others are given is handed on."""
+    if site.ctx.walk.path == MAIN and site.ctx.node.output[0] in site.wanted.outputs:
+        read_sizes(site, 0)
+        ask_about_result(site)
 
 
 def read_limit(site: Site) -> None:

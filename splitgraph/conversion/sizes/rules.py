@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from splitgraph.conversion.sizes.alike import ask_about_result
 from splitgraph.conversion.sizes.digits import DisplacedError, read_target
 from splitgraph.conversion.sizes.follow import Rule, Site
 from splitgraph.conversion.sizes.readings import (
@@ -21,6 +20,7 @@ from splitgraph.conversion.sizes.readings import (
     read_lengths,
     read_lengths_of_sequences,
     read_limit,
+    read_output,
     read_sides,
     read_sizes,
     read_slice,
@@ -28,7 +28,6 @@ from splitgraph.conversion.sizes.readings import (
 from splitgraph.dim import Dim, DimLike, symbol, symbols_of
 from splitgraph.model.onnx_proto import GraphProto
 from splitgraph.model.schemas import kinds
-from splitgraph.model.scopes import MAIN
 from splitgraph.model.value_type import ValueType, tensor, vector
 
 # Constants ------------------------------------------------------------------------------------------------------------
@@ -233,13 +232,6 @@ def _top_k(site: Site) -> None:
         site.block("its k is an attribute; upgrade the model to 10 first")
 
 
-def _identity(site: Site) -> None:
-    """A constant that is an output may say a size, or have one. All else is handed on."""
-    if site.ctx.walk.path == MAIN and site.ctx.node.output[0] in site.wanted.outputs:
-        read_sizes(site, 0)
-        ask_about_result(site)
-
-
 def _gather(site: Site) -> None:
     read_indices(site, site.ctx.attribute("axis", 0))
 
@@ -413,7 +405,7 @@ _ONNX: Mapping[str, Rule] = {
     **dict.fromkeys(kinds.RECURRENT, _recurrent),
     "ReverseSequence": _reverse_sequence,
     "Gather": _gather,
-    "Identity": _identity,
+    "Identity": read_output,
     "Slice": _slice,
     "Squeeze": _squeeze,
     "Split": _split,
