@@ -44,17 +44,18 @@ def convert_opset(
     leeway: Leeway = STRICT,
     *,
     owned: bool = False,
+    walked: Walked | None = None,
 ) -> Rewrite:
     """Return a copy of the model at another opset of ai.onnx, every node exact; the model itself is not changed.
 
     ir_version: of the result. None is the model's own, raised to what a newer opset needs or lowered to the one that
     came with an older opset; "keep" lowers nothing. leeway: what the user permits. owned: nobody else has the model, so
-    that it is edited itself and not copied. Raises ConversionError with every blocker, and SplitgraphError for an opset
-    that does not exist.
+    that it is edited itself and not copied. walked: as `repaired`. Raises ConversionError with every blocker, and
+    SplitgraphError for an opset that does not exist.
     """
     check_ir_version(ir_version)
     own = model.ir_version
-    rewrite, walked, plan = _drafted(model, to_opset, leeway)
+    rewrite, walked, plan = _drafted(model, to_opset, leeway, walked)
     from_opset = walked.opset.get("", to_opset)
     plan.raise_blockers(f"the model cannot go from opset {from_opset} to {to_opset}", rewrite.diagnostics)
     # Asked before the model is edited.
@@ -165,13 +166,15 @@ class _Draft(NamedTuple):
     plan: Plan
 
 
-def _drafted(model: ModelProto, to_opset: int, leeway: Leeway) -> _Draft:
-    """Return the draft with the fewest blockers. Raises SplitgraphError for an opset that does not exist."""
+def _drafted(model: ModelProto, to_opset: int, leeway: Leeway, walked: Walked | None = None) -> _Draft:
+    """Return the draft with the fewest blockers. walked: as `repaired`. Raises SplitgraphError for an opset that does
+    not exist.
+    """
     newest = newest_opset(to_opset)
     if not 1 <= to_opset <= newest:
         raise SplitgraphError(f"there is no opset {to_opset} of ai.onnx; splitgraph knows 1 to {newest}")
     load_families()
-    drafted = _draft(model, to_opset, leeway)
+    drafted = _draft(model, to_opset, leeway, walked)
     if drafted.plan.blockers:
         drafted = _with_functions_inlined(drafted, model, to_opset)
         # The nodes of the user; and those that the preparation wrote or inlined.
@@ -180,8 +183,8 @@ def _drafted(model: ModelProto, to_opset: int, leeway: Leeway) -> _Draft:
     return drafted
 
 
-def _draft(model: ModelProto, to_opset: int, leeway: Leeway) -> _Draft:
-    rewrite, walked = repaired(model, leeway)
+def _draft(model: ModelProto, to_opset: int, leeway: Leeway, walked: Walked | None = None) -> _Draft:
+    rewrite, walked = repaired(model, leeway, walked)
     for exists_from, prepare in _PREPARATIONS:
         first = prepare(rewrite.model, walked) if to_opset < exists_from else None
         if first is not None and not first.needed(walked):

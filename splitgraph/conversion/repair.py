@@ -18,11 +18,15 @@ from splitgraph.model.scopes import Scope, node_label, roots, sort_nodes
 from splitgraph.options import STRICT, Leeway
 
 
-def repaired(model: ModelProto, leeway: Leeway = STRICT) -> tuple[Rewrite[ModelProto], Walked]:
+def repaired(
+    model: ModelProto, leeway: Leeway = STRICT, walked: Walked | None = None
+) -> tuple[Rewrite[ModelProto], Walked]:
     """Return the rewrite that repairs nodes and sorts them into topological order, and the inference of its model: a
     copy, or the model itself where nothing changes. Accepted are the findings of the original that are left.
+
+    walked: the inference of the model with this leeway, where the caller has it.
     """
-    walked = walk_model(model, leeway)
+    walked = walk_model(model, leeway) if walked is None else walked
     accepted = tuple(finding for finding in walked.accepted if finding.code not in REPAIRED)
     assumed = told_defaults(model, assumed=leeway.assume_defaults)
     notes = [*walked.stale, *assumed, *walked.doubled, *walked.lenient, *walked.tolerated]

@@ -14,6 +14,8 @@ from typing import Literal
 Row = tuple[int, ...]
 # Whether a row is an equality, its constant, and the row.
 Described = tuple[bool, int, Row]
+# The same with the columns that have a coefficient, each with it.
+_Entries = tuple[bool, int, list[tuple[int, int]]]
 # The same with colours of columns: an equality or not, the constant, and each colour with its coefficient.
 _Seen = tuple[bool, int, tuple[tuple[int, int], ...]]
 
@@ -264,14 +266,15 @@ def structural_order(rows: Sequence[Described], width: int) -> list[int]:
     variables are numbered. An equality must be given with both signs.
     """
     used = [column for column in range(width) if any(row[column] for _, _, row in rows)]
-    colours, _ = _refined(rows, dict.fromkeys(used, 0))
+    entries = [(equal, const, [(column, row[column]) for column in used if row[column]]) for equal, const, row in rows]
+    colours, _ = _refined(entries, dict.fromkeys(used, 0))
     while alike := _first_alike(colours):
         if len(alike) > MOST_TRIES:
             places = {column: place for place, column in enumerate(alike)}
-            colours, _ = _refined(rows, {c: len(alike) * colour + places.get(c, 0) for c, colour in colours.items()})
+            colours, _ = _refined(entries, {c: len(alike) * colour + places.get(c, 0) for c, colour in colours.items()})
             continue
         tries = [
-            _refined(rows, {other: 2 * colour + (other != column) for other, colour in colours.items()})
+            _refined(entries, {other: 2 * colour + (other != column) for other, colour in colours.items()})
             for column in alike
         ]
         colours, _ = min(tries, key=lambda tried: tried[1])
@@ -286,23 +289,22 @@ def _first_alike(colours: dict[int, int]) -> list[int]:
     return of_colour[min(shared)] if (shared := [c for c, columns in of_colour.items() if len(columns) > 1]) else []
 
 
-def _refined(rows: Sequence[Described], colours: dict[int, int]) -> tuple[dict[int, int], list[_Seen]]:
+def _refined(rows: Sequence[_Entries], colours: dict[int, int]) -> tuple[dict[int, int], list[_Seen]]:
     """Return colours of the columns, as fine as the rows tell them apart, and a description of the system by
     colours.
     """
-    entries = [[(column, row[column]) for column in colours if row[column]] for _, _, row in rows]
     classes = len(set(colours.values()))
     while True:
         row_keys = [
             (is_equality, constant, tuple(sorted([(colours[column], value) for column, value in entry])))
-            for (is_equality, constant, _), entry in zip(rows, entries, strict=True)
+            for is_equality, constant, entry in rows
         ]
         description = sorted(row_keys)
         if classes == len(colours):
             return colours, description
         ranks = {key: rank for rank, key in enumerate(description)}
         seen: dict[int, list[tuple[int, int]]] = {column: [] for column in colours}
-        for key, entry in zip(row_keys, entries, strict=True):
+        for key, (_, _, entry) in zip(row_keys, rows, strict=True):
             for column, value in entry:
                 seen[column].append((ranks[key], value))
         column_keys = {column: (colours[column], tuple(sorted(seen[column]))) for column in colours}

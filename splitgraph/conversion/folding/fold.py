@@ -29,15 +29,20 @@ from splitgraph.options import STRICT, Leeway
 
 
 def convert_folded(
-    model: ModelProto, leeway: Leeway = STRICT, *, nonempty: bool = False, rounds: bool = False
+    model: ModelProto,
+    leeway: Leeway = STRICT,
+    *,
+    nonempty: bool = False,
+    rounds: bool = False,
+    walked: Walked | None = None,
 ) -> Rewrite[ModelProto]:
     """Return a copy of the model in which what is known is written; the model itself is not changed.
 
     leeway: what the user permits. nonempty: no dimension is 0 in a run, which the result relies on where a note says
-    so. rounds: constants are computed that a runtime may round otherwise. Raises ConversionError for a model with
-    errors.
+    so. rounds: constants are computed that a runtime may round otherwise. walked: as `repaired`. Raises ConversionError
+    for a model with errors.
     """
-    rewrite, walked = repaired(model, leeway)
+    rewrite, walked = repaired(model, leeway, walked)
     plan = Plan()
     plan.refuse_errors(walked)
     plan.raise_blockers("the model is wrong", rewrite.diagnostics)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
+from functools import cache, partial
 from typing import NamedTuple
 
-from splitgraph.model.schemas import newest_opset
+from splitgraph.model.schemas import OperatorVersion, newest_opset
 from splitgraph.model.schemas.history import version_at, versions_between
 from splitgraph.model.scopes import plain_domain
 from splitgraph.runtimes.check import Examined
 from splitgraph.runtimes.target import Target
+from splitgraph.runtimes.verdicts import Verdict
 
 # Opsets below this one have other rules for broadcasting; what is older is seldom read better.
 _OLDEST = 7
@@ -32,35 +36,39 @@ def opsets_to_try(examined: Examined, target: Target) -> dict[int, Estimate]:
     own = examined.opset
     newest = target.newest_opset or newest_opset(own)
     start = min(own, newest)
-    estimates = {opset: estimate(examined, target, opset) for opset in range(min(_OLDEST, start), newest + 1)}
+    estimates = estimate(examined, target, range(min(_OLDEST, start), newest + 1))
     promising = sorted(estimates, key=lambda opset: (estimates[opset], abs(opset - own)))[:_MOST_ESTIMATED]
     newer = [opset for opset in _NEWER if start < opset <= newest]
     tried = [*promising, start, *newer, *(opset for opset in _OLDER if opset < start)]
     return {opset: estimates[opset] for opset in tried}
 
 
-def estimate(examined: Examined, target: Target, opset: int) -> Estimate:
-    """Return what is expected of a model at an opset. Splits are left out: they get another form at most opsets. So are
-    operators that the target reads in no version: they are written with others.
+def estimate(examined: Examined, target: Target, opsets: Sequence[int]) -> dict[int, Estimate]:
+    """Return what is expected of a model at each of these opsets. Splits are left out: they get another form at most
+    opsets. So are operators that the target reads in no version: they are written with others.
     """
-    refused = unknown = 0
+    refused, unknown = Counter[int](), Counter[int]()
+    is_read = cache(partial(_is_read_somewhere, target, examined.opset))
     for positions in examined.kinds:
         node, number = examined.nodes[positions[0]], len(positions)
         op_type = node.node.op_type
-        if plain_domain(node.node.domain) or node.gets_other_forms:
+        if plain_domain(node.node.domain) or node.gets_other_forms or not is_read(op_type):
             continue
-        if not _is_read_somewhere(op_type, target, examined.opset):
-            continue
-        version = version_at(op_type, opset)
-        if version is None:
-            unknown += number
-            continue
-        verdict = target.judge_version(f"{op_type}-{version.since_version}", node.own, node.factors).verdict
-        refused += number * (verdict in ("refuses", "wrong"))
-        unknown += number * (verdict in ("some", "unmeasured"))
-    return Estimate(refused, unknown)
+        # Most opsets have the version of the one before.
+        version: OperatorVersion | None = None
+        verdict: Verdict = "unmeasured"
+        for opset in opsets:
+            before, version = version, version_at(op_type, opset)
+            if version is None:
+                verdict = "unmeasured"
+            elif version is not before:
+                label = f"{op_type}-{version.since_version}"
+                verdict = target.judge_version(label, node.own, node.factors).verdict
+            refused[opset] += number * (verdict in ("refuses", "wrong"))
+            unknown[opset] += number * (verdict in ("some", "unmeasured"))
+    return {opset: Estimate(refused[opset], unknown[opset]) for opset in opsets}
 
 
-def _is_read_somewhere(op_type: str, target: Target, own: int) -> bool:
+def _is_read_somewhere(target: Target, own: int, op_type: str) -> bool:
     versions = versions_between(op_type, 1, newest_opset(own))
     return any(target.operators.reads(f"{op_type}-{version.since_version}") for version in versions)

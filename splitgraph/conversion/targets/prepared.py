@@ -70,9 +70,9 @@ class Prepared:
         if key not in self._rewrites:
             try:
                 self._rewrites[key] = (
-                    _repaired(self.model, self.leeway)
+                    self._repaired()
                     if key is None
-                    else convert_opset(self.model, key, leeway=self.leeway)
+                    else convert_opset(self.model, key, leeway=self.leeway, walked=self.source.walked)
                 )
             except ConversionError as refused:
                 self._rewrites[key] = refused
@@ -89,8 +89,8 @@ class Prepared:
         if self.source.errors:
             return ()
         try:
-            exact = convert_folded(self.model, self.leeway)
-            nonempty = convert_folded(self.model, self.leeway, nonempty=True)
+            exact = self._folded()
+            nonempty = self._folded(nonempty=True)
         except ConversionError:
             # Folding is one way of several: what it would have to change has a finding that the user accepts.
             return ()
@@ -105,13 +105,26 @@ class Prepared:
         if self.source.errors:
             return ()
         try:
-            way = convert_folded(self.model, self.leeway, nonempty=True, rounds=True)
+            way = self._folded(nonempty=True, rounds=True)
         except ConversionError:
             return ()
         return [Prepared(way.model, self.later, user=self, begun=way)] if way.rounding else ()
 
+    def _folded(self, *, nonempty: bool = False, rounds: bool = False) -> Rewrite[ModelProto]:
+        return convert_folded(self.model, self.leeway, nonempty=nonempty, rounds=rounds, walked=self.source.walked)
+
+    def _repaired(self) -> Rewrite[ModelProto]:
+        """Return the model with its nodes repaired. Raises ConversionError for a model that is wrong."""
+        rewrite, walked = repaired(self.model, self.leeway, self.source.walked)
+        plan = Plan()
+        plan.refuse_errors(walked)
+        plan.raise_blockers("the model is wrong", rewrite.diagnostics)
+        return rewrite
+
     def examine(self, model: ModelProto) -> Examined:
         """Return a result of `at`, or what became of it, as checks see it."""
+        if model is self.model and self.later == self.leeway:
+            return self.source
         known = self._examined.get(id(model))
         if known is None:
             known = self._examined[id(model)] = model, examine(model, self.later)
@@ -123,12 +136,3 @@ class Prepared:
         if known is None or known[0] is not examined:
             known = self._left_out[id(examined)] = examined, find_left_out(examined.model, examined.walked.scopes)
         return known[1]
-
-
-def _repaired(model: ModelProto, leeway: Leeway) -> Rewrite:
-    """Return the model with its nodes repaired. Raises ConversionError for a model that is wrong."""
-    rewrite, walked = repaired(model, leeway)
-    plan = Plan()
-    plan.refuse_errors(walked)
-    plan.raise_blockers("the model is wrong", rewrite.diagnostics)
-    return rewrite

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from types import MappingProxyType
@@ -31,15 +31,24 @@ def left_of(examined: Examined, target: Target, before: Examined | None = None) 
     """
     left = [finding for finding in check_target(examined, target).findings if finding.severity == "error"]
     if before is not None:
-        splits = [node for node in before.nodes if node.detail is not None or node.takes_part]
-        to_blame = {factor for node in splits for factor in blamed(node, target)}
-        for node in examined.nodes:
-            judged = judge_node(node, target)
-            is_form = node.detail is not None or node.takes_part
-            if is_form and judged.verdict == "unmeasured" and not is_known_form(judged, to_blame):
-                text = f"it is not known whether {target.label} reads this: {judged.why}"
-                left.append(diagnostic("SG705", text, node.location, target=target.key))
+        to_blame = {factor for positions in _forms(before) for factor in blamed(before.nodes[positions[0]], target)}
+        reasons: dict[int, str] = {}
+        for positions in _forms(examined):
+            judged = judge_node(examined.nodes[positions[0]], target)
+            if judged.verdict == "unmeasured" and not is_known_form(judged, to_blame):
+                reasons.update(dict.fromkeys(positions, judged.why))
+        for position, why in sorted(reasons.items()):
+            text = f"it is not known whether {target.label} reads this: {why}"
+            left.append(diagnostic("SG705", text, examined.nodes[position].location, target=target.key))
     return left
+
+
+def _forms(examined: Examined) -> Iterator[Sequence[int]]:
+    """Yield the positions of the nodes of each kind that is a form of a split."""
+    for positions in examined.kinds:
+        node = examined.nodes[positions[0]]
+        if node.detail is not None or node.takes_part:
+            yield positions
 
 
 def in_the_users_words(
@@ -176,6 +185,8 @@ class UserNames:
 
     def __init__(self, source: ModelProto) -> None:
         self._source = source
+        # By the identity of a converted model, which is kept so that no other one gets its identity.
+        self._locations: dict[int, tuple[ModelProto, Mapping[str, Sequence[str]]]] = {}
 
     @cached_property
     def _definers(self) -> Mapping[str, str]:
@@ -204,8 +215,16 @@ class UserNames:
             if (known := self._definers.get(name)) is not None
         }
 
-    def locations(self, model: ModelProto) -> dict[str, list[str]]:
-        """Return the locations of the user's nodes by the location of a node of the converted model."""
+    def locations(self, model: ModelProto) -> Mapping[str, Sequence[str]]:
+        """Return the locations of the user's nodes by the location of a node of the converted model, which must not
+        change any more.
+        """
+        known = self._locations.get(id(model))
+        if known is None:
+            known = self._locations[id(model)] = model, self._find_locations(model)
+        return known[1]
+
+    def _find_locations(self, model: ModelProto) -> dict[str, list[str]]:
         definers = self._definers
         locations: dict[str, list[str]] = {}
         of_readers: dict[str, list[str]] = {}
