@@ -43,9 +43,10 @@ from splitgraph.verification.models.repeated import (
     exchanged,
     groups,
     outputs_along,
+    passed_on,
     some_groups,
     values_along,
-    without_passed_on,
+    without_outputs,
 )
 from splitgraph.verification.models.repeated_ir import repeated_ir
 from splitgraph.verification.regions.widening import in_float64
@@ -88,7 +89,8 @@ def verify_sizes(
     case: _OnnxCase | _IrCase
     if isinstance(before, ModelProto) and isinstance(after, ModelProto):
         wanted = replace(read_wanted(before, sizes), batch=given.items)
-        case = _OnnxCase(without_passed_on(before), without_passed_on(after), given, wanted)
+        idle = frozenset(passed_on(before) & passed_on(after))
+        case = _OnnxCase(before, without_outputs(after, idle), given, wanted, idle)
     else:
         assert isinstance(before, OpenVINOModel) and isinstance(after, OpenVINOModel)
         wanted = read_wanted_ir(before, sizes)
@@ -208,19 +210,25 @@ def _checks(case: _OnnxCase | _IrCase, named: Any) -> Iterator[_Check]:
 
 @dataclass(frozen=True, slots=True)
 class _OnnxCase:
+    """A model, and one with other sizes. idle: the outputs that nothing computes, which are not compared; the model
+    after is without them.
+    """
+
     before: ModelProto
     after: ModelProto
     given: GivenSizes
     wanted: Wanted
+    idle: frozenset[str]
 
     def with_names(self) -> ModelProto:
         """Return the model after with names in place of numbers."""
         given = self.given
-        return convert_to(self.before, self.wanted.named(), given.asked, taken=given.readings)[0].model
+        made = convert_to(self.before, self.wanted.named(), given.asked, taken=given.readings)[0].model
+        return without_outputs(made, self.idle)
 
     def renamed(self) -> ModelProto:
         """Return the model before with the values for its own symbols."""
-        model = renamed(self.before, self.wanted)
+        model = without_outputs(renamed(self.before, self.wanted), self.idle)
         known = {str(dim) for value in model.graph.input for dim in value_type(value.type).shape or ()}
         return self.fixed(model, {name: size for name, size in self.wanted.old.items() if name in known})
 

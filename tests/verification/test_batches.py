@@ -100,6 +100,29 @@ def test_each_node_takes_the_items_in_groups(arrangement: Arrangement) -> None:
     assert {"r", "t", "u", "y", "c"} <= given and [n.op_type for n in made.graph.node].count("Neg") == 1
 
 
+_CONSTANT = "g (float[2, 3] x) => (float[2, 3] y, float[2, 3] c) <float[2, 3] k = {1, 2, 3, 4, 5, 6}>"
+
+
+@pytest.mark.parametrize("size", [1, 3, 4])
+@pytest.mark.parametrize(
+    "graph",
+    [
+        f"{_CONSTANT} {{ y = Add (x, k) c = Identity (k) }}",
+        f"{_CONSTANT.replace(' k =', ' c =')} {{ y = Add (x, c) }}",
+        f"{_CONSTANT} {{ c = Abs (k) y = Add (x, c) }}",
+    ],
+    ids=["computed", "initializer", "computed and read"],
+)
+def test_each_run_has_a_constant_that_has_items(graph: str, size: int) -> None:
+    made = arranged(model(graph), groups(size, 2), {"x": 0}, {"y": Along(0), "c": Along(0)})
+    x = RNG.standard_normal((size, 3)).astype(np.float32)
+    k = np.arange(1, 7, dtype=np.float32).reshape(2, 3)
+    rows = {1: k[:1], 3: np.concatenate([k, k[1:]]), 4: np.concatenate([k, k])}[size]
+    y, c = ReferenceEvaluator(made).run(None, {"x": x})
+    np.testing.assert_array_equal(c, rows)
+    np.testing.assert_array_equal(y, x + rows)
+
+
 @pytest.mark.parametrize(
     ("nodes", "old", "sizes"),
     [

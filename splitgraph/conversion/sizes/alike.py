@@ -17,7 +17,7 @@ from typing import Any
 from splitgraph.conversion.sizes.follow import Site
 from splitgraph.conversion.sizes.needs import Meaning, Repeated, Stays
 from splitgraph.conversion.sizes.weights import NotRead, found_along
-from splitgraph.dim import Dim, DimLike, symbols_of
+from splitgraph.dim import Dim, DimLike, symbol, symbols_of
 from splitgraph.inference.alone import Given, Source
 from splitgraph.model.deferred import np
 from splitgraph.model.value_type import Contents
@@ -65,6 +65,12 @@ def _lengths(site: Site, size: int) -> list[Meaning]:
     return [each for each in found if not symbols_of(each.value) & site.wanted.not_asked]
 
 
+def _sizes_of_a_result(site: Site, size: int) -> list[Meaning]:
+    """Return the dimensions of an old size, a batch too: a constant has no items that could be checked one by one."""
+    batches = (name for name in sorted(site.wanted.not_asked) if site.wanted.old.get(name) == size > 1)
+    return [*_lengths(site, size), *(Meaning(symbol(name)) for name in batches)]
+
+
 def _elements(site: Site, position: int) -> Any:
     """Return the elements of weights; None if they are not read."""
     walk, name = site.ctx.walk, site.ctx.node.input[position]
@@ -92,7 +98,7 @@ def ask_about_axis(site: Site, source: Source, name: str = "", unless: str = "")
         return None
     told = Stays(f"the size {{}} of {name or site.ctx.node.input[source.position]!r}", unless=unless)
     old = int(str(site.wanted.before(size)))
-    meanings = [Meaning(old), *_lengths(site, old)]
+    meanings = [Meaning(old), *(_sizes_of_a_result(site, old) if unless else _lengths(site, old))]
     taken = site.either(site.ctx.input_count + 1, source.place, meanings, stays=told)
     if not isinstance(taken, Dim):
         return None
@@ -107,7 +113,7 @@ def ask_about_result(site: Site) -> None:
         source, old = Source(0, axis), site.wanted.before(size)
         is_said = axis in site.follower.entries.get(place, ()) or site.follower.choices.get((place, axis), 0) > 0
         is_open = isinstance(size, int) and size > 1 and not _was_asked(site, source)
-        if isinstance(old, int) and (is_said or (is_open and _lengths(site, old))):
+        if isinstance(old, int) and (is_said or (is_open and _sizes_of_a_result(site, old))):
             taken = ask_about_axis(site, source, name, _NO_OTHERS)
             if isinstance(size, Dim) and taken is None:
                 site.block(f"{name!r} has {size} along axis {axis}, because a node needs that; it cannot stay")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ from splitgraph.dim import Dim, substitute_if_defined, symbol, symbols_of
 from splitgraph.inference import infer_model
 from splitgraph.model.attributes import make_node
 from splitgraph.model.names import FreshNames, used_names
-from splitgraph.model.onnx_proto import GraphProto, ModelProto, NodeProto
+from splitgraph.model.onnx_proto import GraphProto, ModelProto, NodeProto, TensorProto
 from splitgraph.model.scopes import model_imports, reads, scopes
 from splitgraph.model.value_type import Shape
 from splitgraph.model.values import int64_tensor, value_type, write_dim
@@ -116,8 +116,15 @@ def arranged(
             write_dim(arrangement.size, value.type.tensor_type.shape.dim[inputs[value.name]])
             copies.take(value.name, Along(inputs[value.name]))
     results = {value.name for value in model.graph.output}
+    # Each run has these, also if nothing in them depends on its items.
+    joined = {name for name in results if name in values and values[name].places is not None}
+    for tensor in [*copies.graph.initializer]:
+        name = tensor.name
+        if name in joined - copies.pieces.keys():
+            copies.hold(tensor)
+            copies.give(name, values[name])
     for node in model.graph.node:
-        if not copies.repeat(node):
+        if not copies.repeat(node, is_result=not joined.isdisjoint(node.output)):
             continue
         for name in filter(None, node.output):
             if name in values:
@@ -130,14 +137,20 @@ def arranged(
     return copies.model
 
 
-def without_passed_on(model: ModelProto) -> ModelProto:
-    """Return a model without the outputs that nothing computes: its own inputs or weights. They stay if all are so."""
+def passed_on(model: ModelProto) -> set[str]:
+    """Return the outputs that nothing computes: the model's own inputs or weights. None, if all are so."""
     given = {value.name for value in model.graph.input} | {tensor.name for tensor in model.graph.initializer}
-    kept = [value for value in model.graph.output if value.name not in given]
-    if not kept or len(kept) == len(model.graph.output):
+    outputs = {value.name for value in model.graph.output}
+    return set() if outputs <= given else outputs & given
+
+
+def without_outputs(model: ModelProto, names: Collection[str]) -> ModelProto:
+    """Return a model without these outputs."""
+    if not names:
         return model
     made = ModelProto()
     made.CopyFrom(model)
+    kept = [value for value in model.graph.output if value.name not in names]
     del made.graph.output[:]
     made.graph.output.extend(kept)
     return made
@@ -175,10 +188,17 @@ class _Copies:
             for taken in self.arrangement.takes
         ]
 
-    def repeat(self, node: NodeProto) -> bool:
-        """Write a node for each run if it depends on the items, and return whether it does."""
+    def hold(self, tensor: TensorProto) -> None:
+        """Give weights another name, by which each run has them."""
+        name, tensor.name = tensor.name, self._names.new(f"{tensor.name}_held")
+        self.pieces[name] = [tensor.name] * len(self.arrangement.takes)
+
+    def repeat(self, node: NodeProto, *, is_result: bool) -> bool:
+        """Write a node for each run if it depends on the items, or gives a result of each run, and return whether it
+        does.
+        """
         known = [name for name in reads(node) if name in self.pieces]
-        if not known:
+        if not known and not is_result:
             self.graph.node.add().CopyFrom(node)
             return False
         for name in filter(None, node.output):

@@ -98,15 +98,15 @@ class _Repeating:
             # It has all items.
             self.editor.reconnect(source, reader)
             return
-        if (source, axis) not in self._joined and source in self.pieces:
+        if (source, axis) not in self._joined:
             port = next(each for each in layer.outputs if each.id == source[1])
-            inputs = [(piece, _of(port)) for piece in self.pieces[source]]
+            inputs = [(piece, _of(port)) for piece in self.pieces.get(source, [source] * self.groups)]
             data: Mapping[str, str] = {"axis": str(axis)}
             self._joined[source, axis] = self.editor.layer(
                 result, "joined", "Concat", "opset1", data, inputs, [_of(port)]
             )
             self.editor.move_names(layer, source[1], self._joined[source, axis])
-        self.editor.reconnect(self._joined.get((source, axis), source), reader)
+        self.editor.reconnect(self._joined[source, axis], reader)
 
 
 def _of(port: Port) -> NewPort:

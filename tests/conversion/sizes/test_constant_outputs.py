@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from onnx import ModelProto, parser
@@ -191,7 +193,9 @@ def test_what_can_only_stay_stays(name: str) -> None:
     ],
 )
 def test_answers_about_axes_are_taken(made: ModelProto, said: dict[str, list[str]], expected: list[int]) -> None:
-    rewrite = splitgraph.reshape(made, {"x": [1, "T", 2]}, verify=False, **said)  # type: ignore[call-overload]
+    rewrite = splitgraph.reshape(made, {"x": [1, "T", 2]}, verify=True, **said)  # type: ignore[call-overload]
+    assert rewrite.verification is not None
+    assert rewrite.verification.verdict == "equal"
     found = ReferenceEvaluator(rewrite.model).run(None, {"x": np.zeros((1, 9, 2), np.float32)})
     assert found[1].tolist() == expected
 
@@ -256,12 +260,65 @@ def test_a_constant_that_a_node_needs_follows() -> None:
     assert refusals == ["SG420 main/c: 'c' has T along axis 0, because a node needs that; it cannot stay"]
 
 
-def test_a_constant_as_long_as_a_batch_is_no_batch() -> None:
-    made = model("float[2] c", "", "<float[2] c = {1, 2}>")
+# Batches --------------------------------------------------------------------------------------------------------------
+
+
+def _with_two_items(kind: str, nodes: str, weights: str) -> ModelProto:
+    made = model(kind, nodes, weights)
     made.graph.input[0].type.tensor_type.shape.dim[0].dim_value = 2
-    after = splitgraph.reshape(made, batch="N", verify=False).model
-    assert after.graph.node == made.graph.node
-    assert splitgraph.reshape(made, {"x": ["N", 7, 2]}, verify=False).model.graph.node == made.graph.node
+    return made
+
+
+_ALIKE = "float[2, 3] c = {1, 1, 1, 1, 1, 1}"
+OF_A_BATCH = {
+    "initializer": _with_two_items("float[2, 3] c", "", f"<{_ALIKE}>"),
+    "read by others": _with_two_items("float[2, 3] c", "d = Neg(c)", f"<{_ALIKE}>"),
+    "computed": _with_two_items("float[2, 3] c", "c = Identity(k)", f"<{_ALIKE.replace(' c', ' k')}>"),
+    "second axis": _with_two_items("float[3, 2] c", "", "<float[3, 2] c = {1, 1, 1, 1, 1, 1}>"),
+}
+_WANTED = [
+    ({"batch": "N"}, "N"),
+    ({"batch": 5}, "x[0]"),
+    ({"shapes": {"x": ["N", 7, 2]}}, "N"),
+    ({"shapes": {"x": [5, 7, 2]}}, "x[0]"),
+]
+
+
+@pytest.mark.parametrize("name", OF_A_BATCH)
+@pytest.mark.parametrize(("wanted", "dim"), _WANTED)
+def test_a_constant_as_large_as_a_batch_is_asked_about(name: str, wanted: dict[str, Any], dim: str) -> None:
+    made, axis = OF_A_BATCH[name], int(name == "second axis")
+    with pytest.raises(splitgraph.ConversionError) as refused:
+        splitgraph.reshape(made, **wanted)
+    told = f"entry {axis} can mean the size 2 of 'c' whatever the size of the data, or the size {dim} of 'c'"
+    assert [(each.location, each.message) for each in refused.value.diagnostics] == [("main/c", told)]
+    for said, size in (({"keep": [f"main/c[{axis}]"]}, 2), ({"follow": [f"main/c[{axis}]={dim}"]}, 4)):
+        rewrite = splitgraph.reshape(made, **wanted, **said, verify=True)
+        assert rewrite.verification is not None
+        assert rewrite.verification.verdict == "equal"
+        if wanted.get("batch") == "N":
+            found = ReferenceEvaluator(rewrite.model).run(None, {"x": np.zeros((4, 7, 2), np.float32)})
+            assert found[1].shape == ((3, size) if axis else (size, 3))
+
+
+@pytest.mark.parametrize(
+    ("kind", "weights"),
+    [
+        ("float[3] c", "float[3] c = {2, 2, 2}"),
+        ("float[1, 3] c", "float[1, 3] c = {2, 2, 2}"),
+        ("float c", "float c = {2}"),
+    ],
+)
+def test_a_constant_of_another_size_than_a_batch_is_not_asked_about(kind: str, weights: str) -> None:
+    made = _with_two_items(kind, "", f"<{weights}>")
+    assert splitgraph.reshape(made, batch="N", verify=False).model.graph.node == made.graph.node
+
+
+def test_a_table_as_large_as_a_batch_can_only_stay() -> None:
+    made = _with_two_items("float[2] c", "", "<float[2] c = {1, 2}>")
+    assert splitgraph.reshape(made, batch="N", keep=["main/c[0]"]).model.graph.node == made.graph.node
+    with pytest.raises(splitgraph.ConversionError, match="not the same all along it"):
+        splitgraph.reshape(made, batch="N", follow=["main/c[0]=N"])
 
 
 @pytest.mark.parametrize("second", ["d = Identity(k)", "e = Identity(k) d = Neg(e)"])
