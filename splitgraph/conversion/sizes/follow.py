@@ -32,7 +32,7 @@ from splitgraph.inference.alone import Alone, Given, Source
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.record import Requirement
 from splitgraph.inference.rules.operands import input_of
-from splitgraph.inference.walk_results import NodePlace
+from splitgraph.inference.walk_results import GraphDetail, NodePlace
 from splitgraph.model.attributes import make_attribute
 from splitgraph.model.scopes import MAIN, GraphPath, plain_domain
 from splitgraph.model.value_type import Contents, ValueType, tensor, vector
@@ -102,8 +102,8 @@ class Follower:
     weights have. own: the nodes about which something is decided, or that read constants that are outputs. choices: the
     place that is taken for a digit in a Reshape that has several; alternatives: those that the last walk met. over:
     where the last walk computed over a dimension, by symbol; over_merged: the same, where a size that was 1 is one of
-    several factors of it. makers: the nodes of the main graph by output, where constants are outputs. alone: says what
-    nodes do to sizes.
+    several factors of it. makers: the nodes of the main graph by output, where constants are outputs. bodies: what
+    the last walk found in bodies of loops, if a state has the size that went in. alone: says what nodes do to sizes.
     """
 
     wanted: Wanted
@@ -135,6 +135,7 @@ class Follower:
     over: dict[str, tuple[str, str]] = field(default_factory=dict)
     over_merged: dict[str, tuple[str, str]] = field(default_factory=dict)
     makers: dict[str, Site] = field(default_factory=dict)
+    bodies: dict[GraphPath, GraphDetail] = field(default_factory=dict)
 
     def begin(self) -> None:
         """Forget what an earlier walk found."""
@@ -151,6 +152,7 @@ class Follower:
         self.over.clear()
         self.over_merged.clear()
         self.makers.clear()
+        self.bodies.clear()
         chosen = (key[0] for key in self.choices if isinstance(key[0], InputPlace))
         self.own = {
             place[:2] for place in (*chosen, *self.entries, *self.expanded, *(place for place, _ in self.orders))
@@ -233,6 +235,13 @@ class Site:
         dims = self.dims(0) or ()
         dim = dims[axis] if -len(dims) <= axis < len(dims) else None
         return dim if isinstance(dim, Dim) and self.wanted.moves(dim) else None
+
+    def keep_body(self, name: str = "body") -> None:
+        """Keep what the last walk over a body found: where a state comes out otherwise than it went in, inference walks
+        it again, and knows less of the state.
+        """
+        path = (*self.ctx.walk.path, self.ctx.index, name, 0)
+        self.follower.bodies[path] = self.ctx.walk.state.record.details[path]
 
     def numbers(self, position: int) -> tuple[int, ...] | None:
         """Return the elements of an input that are numbers in any run."""

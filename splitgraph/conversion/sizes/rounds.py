@@ -40,8 +40,9 @@ def walk_followed(
         stuck: dict[Need, str] = {}
         decided, orders = deepcopy((follower.entries, follower.expanded)), dict(follower.orders)
         origins = [Origins(LastWalk(root, walked.graphs, follower), weights) for root in roots(walked.scopes)]
-        for each in origins:
-            each.find_orders()
+        inside = {**walked.graphs, **follower.bodies}
+        for root in roots(walked.scopes):
+            Origins(LastWalk(root, inside, follower), weights).find_orders()
         if orders != follower.orders and 2 * number < _MOST_ROUNDS:
             # What was needed may be due to another order.
             continue

@@ -330,6 +330,7 @@ def _fit_carried(
         body = ctx.walk_body("body", [*before, *kinds, *after])
     if body is None:
         return
+    site.keep_body()
     for position, kind, carried in zip(states, kinds, body.types[first:], strict=False):
         fit_state(site, position, kind, carried)
 

@@ -187,6 +187,8 @@ def _iterations(site: Site) -> None:
     given, elements, back, outside = passed_to_body(site.ctx)
     with site.ctx.quietly():
         body = site.ctx.walk_body("body", given, elements=elements)
+    if body is not None:
+        site.keep_body()
     for position, result in back.items():
         kind = given[position]
         if body is not None and kind is not None and position in outside:
