@@ -322,6 +322,24 @@ def _fill(g: CaseGraph, shape: Any = (2,), given: str = "init", T: str = "float3
     g.use(g.put("ConstantOfShape", [g.given(np.asarray(shape, np.int64), given)], value=value), T)
 
 
+def _ones_behind_sizes(g: CaseGraph, given: str = "init") -> None:
+    """A list of ones is the end of the shape that data gets. All of the list is known when the model is read."""
+    value = numpy_helper.from_array(np.ones(1, np.int64), "")
+    (made,) = g.put("ConstantOfShape", [g.given([2], given, "int64")], value=value)
+    target = g.add("Concat", [g.constant(np.array([2, 3])), made], axis=0)
+    g.use([g.add("Reshape", [g.data((2, 3)), target])])
+
+
+def _reversed_pads(g: CaseGraph, data: str = "folded", given: str = "node") -> None:
+    """TorchScript reverses the pairs of its pads: the last axis comes first there."""
+    pairs = g.given(np.array([[0, 1], [2, 0]]), data)
+    lists = [g.given([each], given, "int64") for each in (-1, -INT_MAX, 0, -1)]
+    (made,) = g.put("Slice", [pairs, *lists])
+    turned = g.add("Transpose", [made], perm=[1, 0])
+    listed = g.add("Reshape", [turned, g.constant(np.array([-1]))])
+    g.use([g.add("Pad", [g.data((2, 3)), g.add("Cast", [listed], to=7)])])
+
+
 # States from sizes ----------------------------------------------------------------------------------------------------
 
 
@@ -454,6 +472,14 @@ EXPORTS = [
         ],
         since=9,
         family="fill",
+    ),
+    Recipe("ConstantOfShape", _ones_behind_sizes, ways("given", "node", "folded"), since=9, family="known"),
+    Recipe(
+        "Slice",
+        _reversed_pads,
+        changes(ways("data", "init", "node"), ways("given", "init")),
+        since=11,
+        family="reversed",
     ),
     *(
         Recipe(name, _recurrent(name, gates), _STATES, since=9, family="states")

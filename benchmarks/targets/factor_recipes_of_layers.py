@@ -52,6 +52,10 @@ _CONV = changes(
         {"shape": (2, 4, 9)},
         {"shape": (2, 4, 9), "returned": True},
         {"shape": (2, 4, 5, 5, 5)},
+        # Causal convolutions pad at one end.
+        {"shape": (2, 4, 9), "pads": (2, 0)},
+        {"shape": (2, 4, 9), "pads": (2, 0), "open": (2,)},
+        {"shape": (2, 4, 5, 5, 5), "pads": (2, 0, 1, 0, 1, 0)},
         *OPEN,
         {"open": (2, 3)},
         {"open": (0, 2, 3)},

@@ -13,6 +13,7 @@ whose value follows from another one, or is not known, is left out.
 | `rank`, `data` | of the first input; `const`, `sizes` or `data` |
 | `along`, `before`, `behind` | the dimensions that the node reads, and those around them: `fixed` or `open` |
 | `dims.open` | `several` for a Flatten of more than one open dimension |
+| `steps.negative` | `of constants` for a Slice whose data is known before the run |
 | `inputs.input` | `beside constants` for a Concat of an input of the graph and constants, one behind the other |
 | `use.Cast`, ... | who reads a list of sizes; `use.elementwise`: a weight that is a vector, and several nodes share |
 | `gelu` | of the last node of a pattern that runtimes take for one operator: `halved inside` |

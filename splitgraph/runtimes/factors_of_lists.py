@@ -174,7 +174,11 @@ def _of_slice(node: NodeProto, data: ValueType, seen: Seen) -> Found:
     for end in ends or ():
         yield f"ends.{'open' if end >= OPEN_END else _sign(end)}", "yes"
     for step in steps or ():
-        yield f"steps.{'1' if step == 1 else 'more' if step > 1 else 'negative'}", "yes"
+        if step < 0 and seen.how(node.input[0]) in BEFORE_THE_RUN:
+            # OpenCV 4 reverses constants when it reads the model, and no data.
+            yield "steps.negative", "of constants"
+        else:
+            yield f"steps.{'1' if step == 1 else 'more' if step > 1 else 'negative'}", "yes"
     made = seen.type_of(node.output[0]) if node.output else UNKNOWN
     if 0 in (made.shape or ()) and 0 not in (data.shape or ()):
         # No dimension of a list of sizes is 0, although the list has no element.

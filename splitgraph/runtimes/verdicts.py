@@ -307,6 +307,7 @@ _WORDS: Mapping[Factor, str] = {
     ("channels", "open"): "an open number of channels",
     ("dims", "open"): "open dimensions",
     ("dims.first", "open"): "an open first dimension",
+    ("steps.negative", "of constants"): "negative steps of constants",
     ("dims.open", "several"): "several open dimensions",
     ("others", "open"): "an open dimension in another input",
     ("empty", "yes"): "data without elements",

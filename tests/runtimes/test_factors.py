@@ -21,6 +21,11 @@ def factors(body: str, *, opset: int = 17, inputs: str = "float[2, 3, 8] x", out
 OPEN = "float[N, 3, 8] x"
 HALF = "c = Constant <value = float[1, 1] {0.5}> ()"
 CONVOLVED = "float[2, 4, 8] x, float[3, 4, 2] w"
+_REVERSED = (
+    "c = Constant <value = float[2] {{1, 2}}> () l = Constant <value = int64[1] {{-1}}> () "
+    "e = Constant <value = int64[1] {{-9}}> () z = Constant <value = int64[1] {{0}}> () "
+    "[n] r = Slice ({}, l, e, z, l) y = Add (r, x)"
+)
 LSTM = "float[5, 2, 3] x, float[1, 16, 3] w, float[1, 16, 4] r"
 
 
@@ -45,6 +50,9 @@ LSTM = "float[5, 2, 3] x, float[1, 16, 3] w, float[1, 16, 4] r"
         ("y = Flatten (x)", 17, OPEN, {}, {"dims.open"}),
         ("y = Flatten (x)", 17, "float[] x", {}, {"dims.open"}),
         ("y = Relu (x)", 17, "float[N, 3, M] x", {}, {"dims.open"}),
+        # Constants may be reversed when a model is read.
+        (_REVERSED.format("c"), 17, "float[2] x", {"steps.negative": "of constants"}, set()),
+        (_REVERSED.format("x"), 17, "float[2] x", {"steps.negative": "yes"}, set()),
         # An input of the graph and constants that lie one behind the other in the result.
         (f"{HALF} y = Concat <axis = 1> (x, c)", 17, "float[1, 3] x", {"inputs.input": "beside constants"}, set()),
         (f"{HALF} y = Concat <axis = -1> (c, x)", 17, "float[1, 3] x", {"inputs.input": "beside constants"}, set()),

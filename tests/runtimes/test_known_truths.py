@@ -262,3 +262,45 @@ def test_a_gelu_that_is_approximated_is_as_near_as_a_run_has_to_be(target: str) 
     body = "a = Div (x, root) e = Erf (a) b = Add (e, one) [n] c = Mul (x, b) y = Mul (c, half)"
     weights = "float root = {1.4142135}, float one = {1}, float half = {0.5}"
     assert verdict((body, 17, "float[2, 3, 8] x", weights), target) == "reads"
+
+
+_W = "float[2, 3, 3] w = {" + ", ".join("0" * 18) + "}"
+_OPENCV_4 = ["opencv@4.10.0", "opencv@4.14.0"]
+
+
+@pytest.mark.parametrize("target", _OPENCV_4)
+@pytest.mark.parametrize(("pads", "expected"), [([1, 1], "reads"), ([2, 0], "wrong")])
+def test_a_convolution_of_rank_3_is_padded_alike_at_both_ends(pads: list[int], expected: str, target: str) -> None:
+    """Causal convolutions are padded at one end. Of images, OpenCV 4 reads all pads."""
+    body = f"y = Conv <kernel_shape = [3], pads = {pads}, strides = [1], dilations = [1], group = 1> (x, w)"
+    assert verdict((body, 11, "float[2, 3, 9] x", _W), target) == expected
+
+
+_PAIRS = (
+    "int64[2, 2] p = {0, 1, 2, 0}, int64[1] zero = {0}, int64[1] last = {-1}, int64[1] end = {-9223372036854775807}"
+)
+
+
+@pytest.mark.parametrize("target", _OPENCV_4)
+@pytest.mark.parametrize(
+    ("body", "weights", "expected"),
+    [
+        ("[n] c = ConstantOfShape <value = int64[1] {1}> (k) y = Expand (x, c)", "int64[1] k = {3}", "reads"),
+        (
+            "s = Shape (x) [n] c = ConstantOfShape <value = float[1] {1}> (s) y = Add (x, c)",
+            "int64[1] k = {3}",
+            "refuses",
+        ),
+        (
+            "[n] r = Slice (p, last, end, zero, last) t = Cast <to = 1> (r) u = ReduceSum (t) y = Mul (x, u)",
+            _PAIRS,
+            "reads",
+        ),
+        ("[n] y = Slice (x, last, end, zero, last)", _PAIRS, "refuses"),
+    ],
+)
+def test_what_is_all_constants_is_computed_when_a_model_is_read(
+    body: str, weights: str, expected: str, target: str
+) -> None:
+    """OpenCV 4 refused these nodes in all cases, of which none had constants alone."""
+    assert verdict((body, 13, "float[2, 3, N] x", weights), target) == expected
