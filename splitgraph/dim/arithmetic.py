@@ -74,13 +74,14 @@ class Dim:
     terms: (monomial, coefficient) in normal order, never empty. const: the constant term.
     """
 
-    __slots__ = ("__weakref__", "_interval", "_names", "_text", "const", "terms")
+    __slots__ = ("__weakref__", "_interval", "_names", "_symbols", "_text", "const", "terms")
 
     terms: Terms
     const: int
     _interval: Interval | None  # None until someone asks
     _text: str | None
     _names: frozenset[str] | None
+    _symbols: frozenset[str] | None
 
     def __init__(self) -> None:
         raise TypeError("make a Dim with symbol(), parse_dim() or arithmetic")
@@ -175,9 +176,11 @@ class Dim:
     @property
     def symbols(self) -> frozenset[str]:
         """The names of all symbols that occur, in what large atoms stand for too."""
-        if not any(atom.kind in LARGE for atom in atoms_by_level([self])):
-            return self.names
-        return frozenset([atom.name for atom in all_atoms([self]) if atom.kind == SYMBOL])
+        if self._symbols is None:
+            has_large = any(atom.kind in LARGE for atom in atoms_by_level([self]))
+            inner = frozenset([atom.name for atom in all_atoms([self]) if atom.kind == SYMBOL]) if has_large else None
+            self._symbols = self.names if inner is None else inner
+        return self._symbols
 
     @property
     def names(self) -> frozenset[str]:
@@ -269,7 +272,7 @@ def _interned(terms: Terms, const: int) -> Dim:
     if dim is not None:
         return dim
     dim = object.__new__(Dim)
-    dim.terms, dim.const, dim._text, dim._names, dim._interval = terms, const, None, None, None
+    dim.terms, dim.const, dim._text, dim._names, dim._symbols, dim._interval = terms, const, None, None, None, None
     with _LOCK:
         return _DIMS.setdefault(key, dim)
 

@@ -268,13 +268,23 @@ def evaluate(d: DimLike, values: Mapping[str, int]) -> int:
     Raises KeyError for a symbol without a value, ZeroDivisionError if a divisor is 0, OverflowError for a number far
     too large for a dimension.
     """
-    known: dict[Atom, int] = {}
-    for atom in all_atoms([d]):
-        if atom.kind == SYMBOL or (atom.kind in LARGE and atom.name in values):
-            known[atom] = values[atom.name]
-        else:
-            known[atom] = OPERATIONS[atom.kind]([_number(part, known) for part in atom.parts])
-    return _number(d, known)
+    return evaluator(d)(values)
+
+
+def evaluator(d: DimLike) -> Callable[[Mapping[str, int]], int]:
+    """Return what evaluates the dimension, as `evaluate` does, for many values of symbols: its atoms are found once."""
+    atoms = all_atoms([d])
+
+    def evaluated(values: Mapping[str, int]) -> int:
+        known: dict[Atom, int] = {}
+        for atom in atoms:
+            if atom.kind == SYMBOL or (atom.kind in LARGE and atom.name in values):
+                known[atom] = values[atom.name]
+            else:
+                known[atom] = OPERATIONS[atom.kind]([_number(part, known) for part in atom.parts])
+        return _number(d, known)
+
+    return evaluated
 
 
 def substitute(d: DimLike, values: Mapping[str, DimLike]) -> DimLike:

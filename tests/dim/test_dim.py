@@ -25,6 +25,7 @@ from splitgraph.dim import (
     dim_max,
     dim_min,
     evaluate,
+    evaluator,
     is_spellable,
     large_atoms,
     parse_dim,
@@ -106,6 +107,15 @@ def test_evaluation_needs_every_symbol_and_divisors_that_are_not_zero() -> None:
         evaluate(N + A, {"N": 1})
     with pytest.raises(ZeroDivisionError):
         evaluate(N // A, {"N": 1, "A": 0})
+
+
+def test_one_evaluator_takes_many_values() -> None:
+    quotient = evaluator((N + A) // A)
+    assert [quotient({"N": number, "A": 2}) for number in (1, 4, 1)] == [1, 3, 1]
+    with pytest.raises(ZeroDivisionError):
+        quotient({"N": 1, "A": 0})
+    assert quotient({"N": 6, "A": 3}) == 3
+    assert evaluator(7)({}) == 7
 
 
 def test_extrema_of_nothing_are_refused() -> None:

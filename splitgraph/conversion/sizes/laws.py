@@ -15,10 +15,11 @@ from __future__ import annotations
 import bisect
 import itertools
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from splitgraph.conversion.sizes.wanted import Wanted
-from splitgraph.dim import Dim, DimLike, Obligation, evaluate, symbols_of
+from splitgraph.dim import Dim, DimLike, Obligation, evaluator, symbols_of
 from splitgraph.findings.diagnostics import Diagnostic, diagnostic
 from splitgraph.inference import Walked
 from splitgraph.inference.record import Requirement
@@ -119,27 +120,40 @@ def _varies(value: Callable[[Mapping[str, int]], object], names: Collection[str]
     if together > _MOST_NAMES:
         return True
     for fixed in _grid(others, together):
-        if len({value({**fixed, **sizes}) for sizes in _grid(names, together)}) > 1:
+        found = (value({**fixed, **sizes}) for sizes in _grid(names, together))
+        first = next(found)
+        if any(each != first for each in found):
             return True
     return False
 
 
-def _value(dim: DimLike, sizes: Mapping[str, int]) -> int | None:
-    try:
-        return evaluate(dim, sizes)
-    except ArithmeticError:
-        return None
+def _values_of(dim: DimLike) -> Callable[[Mapping[str, int]], int | None]:
+    """Return what gives the number that a dimension is at some sizes; None if there is none."""
+    evaluated = evaluator(dim)
+
+    def value(sizes: Mapping[str, int]) -> int | None:
+        try:
+            return evaluated(sizes)
+        except ArithmeticError:
+            return None
+
+    return value
 
 
 # Law 1: no new condition ----------------------------------------------------------------------------------------------
 
 
-class _Condition(NamedTuple):
+@dataclass(slots=True)
+class _Condition:
     """A condition that the model does not have. fixed: the names in it of which no size may be asked."""
 
     obligation: Obligation
     wanted: Wanted
     fixed: frozenset[str]
+    _sides: Sequence[Callable[[Mapping[str, int]], int | None]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._sides = [_values_of(side) for side in (self.obligation.lhs, self.obligation.rhs)]
 
     @property
     def is_broken(self) -> bool:
@@ -170,7 +184,7 @@ class _Condition(NamedTuple):
         return len(names) == 1 and not self.holds({min(names): _BEYOND})
 
     def holds(self, sizes: Mapping[str, int]) -> bool:
-        left, right = _value(self.obligation.lhs, sizes), _value(self.obligation.rhs, sizes)
+        left, right = (value(sizes) for value in self._sides)
         if left is None or right is None:
             return False
         return left == right if self.obligation.relation == "==" else left >= right
@@ -182,8 +196,8 @@ class _Condition(NamedTuple):
             for others in _grid(names - {name}, len(names)):
                 sizes = (each[name] for each in _grid({name}, len(names)) if self.holds({**others, **each}))
                 allowed.add(frozenset(sizes))
-            if len(allowed - {frozenset()}) > 1:
-                return True
+                if len(allowed - {frozenset()}) > 1:
+                    return True
         return len(names) > _MOST_NAMES
 
     def _holds_again(self, name: str) -> bool:
@@ -281,7 +295,7 @@ def _outputs(before: Walked, after: Walked) -> Iterator[tuple[str, Shape, Shape]
 def _keeps(name: str, old: DimLike, new: DimLike) -> bool:
     """Return True if a name means in a new dimension what it meant in the old one."""
     if isinstance(old, Dim) and str(old) == name:
-        return new == old or not _varies(lambda sizes: _value(new - old, sizes), {*symbols_of(new), name}, ())
+        return new == old or not _varies(_values_of(new - old), {*symbols_of(new), name}, ())
     if not _depends(old, name):
         return not _depends(new, name)
     return _is_factor(name, new) or not _is_factor(name, old)
@@ -289,20 +303,18 @@ def _keeps(name: str, old: DimLike, new: DimLike) -> bool:
 
 def _depends(dim: DimLike, name: str) -> bool:
     names = symbols_of(dim)
-    return name in names and _varies(lambda sizes: _value(dim, sizes), {name}, names - {name})
+    return name in names and _varies(_values_of(dim), {name}, names - {name})
 
 
 def _is_factor(name: str, dim: DimLike) -> bool:
     """Return True if a dimension grows in proportion to a name."""
-    names = symbols_of(dim)
-    one = {name: 1}
-    return name in names and not _varies(
-        lambda sizes: (
-            _value(dim, sizes) == sizes[name] * (_value(dim, {**sizes, **one}) or 0) and _value(dim, sizes) is not None
-        ),
-        {name},
-        names - {name},
-    )
+    names, value = symbols_of(dim), _values_of(dim)
+
+    def is_in_proportion(sizes: Mapping[str, int]) -> bool:
+        found = value(sizes)
+        return found is not None and found == sizes[name] * (value({**sizes, name: 1}) or 0)
+
+    return name in names and not _varies(is_in_proportion, {name}, names - {name})
 
 
 def _forgotten(before: Walked, after: Walked, wanted: Wanted, kept: Set[str]) -> Iterator[Breach]:
