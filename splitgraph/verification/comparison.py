@@ -69,7 +69,8 @@ class Comparison:
     max_rel_diff: None before the first comparison; the second one is relative to the value of the first model and
     ignores values of 0.
     sides: how reasons call the two. may_overflow: the numbers may be so large that sums of them are infinite.
-    only_finite: elements that are not finite on both sides are not compared. deadline: as `time.monotonic` tells it; a
+    only_finite: elements that are not finite on both sides are not compared. is_by_element: each element is held to its
+    own size, and not to its surroundings. deadline: as `time.monotonic` tells it; a
     comparison that takes longer raises OutOfTimeError.
     """
 
@@ -82,6 +83,7 @@ class Comparison:
     sides: tuple[str, str] = ("the first model gives", "the second")
     may_overflow: bool = True
     only_finite: bool = False
+    is_by_element: bool = False
     deadline: float = math.inf
 
     def compare_outputs(
@@ -208,7 +210,7 @@ class Comparison:
             rtol *= _FINER
         # Who allows so much, as for operators that were written out, means it.
         least = max(self.atol if self.atol >= ATOL_WRITTEN_OUT else 0.0, _MOST_STEPS * _smallest_of(dtype))
-        return rtol, np.maximum(rtol * surroundings(size), least)
+        return rtol, np.maximum(rtol * (size if self.is_by_element else surroundings(size)), least)
 
     def _tolerances(self, dtype: np.dtype[Any]) -> tuple[float, float]:
         if self.is_exact or dtype.name in _EXACT_FLOATS:

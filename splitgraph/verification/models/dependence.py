@@ -51,6 +51,11 @@ _OF_SEQUENCES = frozenset({"SequenceAt", "SequenceErase"})
 # Of Div, Mod, Divide and FloorMod, too.
 _PARTS = (*_READING_AT, "Div", "Mod")
 _WELL_KNOWN = ("", "ai.onnx", "ai.onnx.ml", "org.openvinotoolkit")
+# How the names of operators of onnxruntime begin that compute with any integers and texts.
+_OF_ANY_NUMBER = (
+    *("QLinear", "MatMulInteger", "DynamicQuantizeMatMul", "QGemm", "QuantizeLinear", "DequantizeLinear"),
+    *("MulInteger", "ReduceSumInteger", "MurmurHash3", "Tokenizer", "Unique"),
+)
 # A loop of more iterations is not run on drawn values of any kind.
 _MANY_ITERATIONS = 1000
 _POSITIONS_OF = frozenset({"ArgMax", "ArgMin"})
@@ -140,7 +145,8 @@ def inputs_reaching(
         if cleaned_by and node.op_type in kinds.COMPARED:
             # A truth is a number, whatever it is of.
             read = []
-            tested[node.output[0]] = set(node.input) if node.op_type == cleaned_by else set()
+            is_told = node.op_type == cleaned_by or (cleaned_by == "IsNaN" and _is_of_itself(node))
+            tested[node.output[0]] = set(node.input) if is_told else set()
         elif node.op_type in _OF_TRUTHS:
             tested[node.output[0]] = set().union(*(tested.get(name, set()) for name in node.input))
         elif node.op_type == "Where" and tested.get(node.input[0]):
@@ -153,6 +159,11 @@ def inputs_reaching(
         for name in node.output if node.op_type not in _SHAPE_ONLY else ():
             roots.setdefault(name, set()).update(*read)
     return names
+
+
+def _is_of_itself(node: onnx.NodeProto) -> bool:
+    """Return True for an Equal of a value and itself, which NaN is not."""
+    return node.op_type == "Equal" and len(set(node.input)) == 1
 
 
 def index_inputs(model: onnx.ModelProto, *, has_guards: bool = False) -> set[str]:
@@ -227,7 +238,9 @@ def _trace_positions(
             names.update(*(read[place] for place in _shaping(node) if place < len(read)))
         if node.op_type in _SHAPE_ONLY:
             continue
-        is_open = node.domain not in _WELL_KNOWN
+        is_open = node.domain not in _WELL_KNOWN and not (
+            node.domain == "com.microsoft" and node.op_type.startswith(_OF_ANY_NUMBER)
+        )
         if is_open or any(part in node.op_type for part in wanted.parts):
             names.update(*(read if is_open else read[_WRITING_AT.get(node.op_type, slice(1, None))]))
         if node.op_type in ("If", "Loop"):
@@ -271,7 +284,33 @@ def may_not_end(model: onnx.ModelProto, counts: Mapping[str, int]) -> bool:
             known |= {node.output[0]: _number(tensor)} if _is_number(tensor) else {}
     known |= {tensor.name: _number(tensor) for tensor in model.graph.initializer if _is_number(tensor)}
     loops = (node for node, _ in scoped_nodes(model) if node.op_type == "Loop")
-    return any(_is_open(node, known) for node in loops)
+    constants = _constants(model)
+    return any(_is_open(node, known) and not _only_counts(node, constants) for node in loops)
+
+
+def _only_counts(node: onnx.NodeProto, constants: Collection[str]) -> bool:
+    """Return True if the condition of a Loop hangs on nothing but constants: then it ends whatever else is drawn."""
+    if len(node.input) > 1 and node.input[1] and node.input[1] not in constants:
+        return False
+    body = next((graph for graph, _ in _bodies(node, 2)), None)
+    if body is None or _keeps_condition(body) or (node.input[0] and node.input[0] not in constants):
+        return False
+    states = [
+        (value.name, result.name)
+        for value, result, given in zip(body.input[2:], body.output[1:], node.input[2:], strict=False)
+        if given in constants
+    ]
+    while True:
+        known = {*constants, *(tensor.name for tensor in body.initializer), *(name for name, _ in states)}
+        known |= {value.name for value in body.input[:2]}
+        for inner in body.node:
+            is_plain = not any(attribute.HasField("g") for attribute in inner.attribute) and not kinds.may_draw(inner)
+            if is_plain and all(name in known for name in inner.input):
+                known.update(inner.output)
+        left = [state for state in states if state[1] in known]
+        if left == states:
+            return body.output[0].name in known
+        states = left
 
 
 def _is_open(node: onnx.NodeProto, known: Mapping[str, int]) -> bool:

@@ -392,6 +392,19 @@ class _AveragePool(OpRun):
         return (means,)
 
 
+class _LRN(OpRun):
+    """LRN. onnx 1.23 walks over the batch in place of the channels."""
+
+    def _run(
+        self, data: Array, alpha: float = 1e-4, beta: float = 0.75, bias: float = 1.0, size: int = 1
+    ) -> tuple[Array]:
+        channels, left = data.shape[1], (size - 1) // 2
+        ends = [(left, size - 1 - left) if axis == 1 else (0, 0) for axis in range(data.ndim)]
+        squares = np.pad(data * data, ends)
+        total = sum((squares[:, place : place + channels] for place in range(size)), np.zeros_like(data))
+        return ((data / (bias + alpha / size * total) ** beta).astype(data.dtype),)
+
+
 class _Optional(OpRun):
     """Optional. It returns the element itself or None, which the other operators of the evaluator expect."""
 
@@ -477,6 +490,7 @@ _BY_VERSION: Mapping[tuple[str, int], type[OpRun]] = (
             ("RoiAlign", _RoiAlign10, (10,)),
             ("GridSample", _GridSample16, (16,)),
             ("BatchNormalization", _BatchNormalization, (1, 6, 7, 9)),
+            ("LRN", _LRN, (1, 13)),
         )
         for version in versions
     }

@@ -23,6 +23,8 @@ NamedAxes = Sequence[OpenAxes]
 _COUNTS = (0, 1, 2, 8, 20)
 # Larger constants are no limits of iterations, and of the others so many are tried.
 _MOST_COUNT, _MOST_LIMITS = 4096, 4
+# From so many fractions at most, lengths are computed. They are moved by parts of 1.
+_FEW_FRACTIONS, _PARTS = 8, (0.5, -0.5, 0.3, -0.3, 0.8)
 # Sequences have each number of elements up to the first, and those around constants up to the second.
 _FEW_ELEMENTS, _MOST_ELEMENTS = 32, 4096
 # N-grams are counted in texts of so many items, so many of them.
@@ -66,6 +68,14 @@ def draw_counts(
         count = base.get(name)
         if isinstance(count, np.ndarray):
             yield from ({name: np.full_like(count, number)} for number in dict.fromkeys((*_COUNTS, *beyond)))
+
+
+def draw_fractions(said: Mapping[str, Value]) -> Iterator[dict[str, Value]]:
+    """Yield fractions near those from which lengths, scales and numbers of iterations are computed."""
+    for name, value in said.items():
+        if isinstance(value, np.ndarray) and value.dtype.kind == "f" and 0 < value.size <= _FEW_FRACTIONS:
+            yield from ({name: (value + part).astype(value.dtype)} for part in _PARTS)
+            yield from ({name: (value * part).astype(value.dtype)} for part in (0.5, 1.5))
 
 
 def draw_sequences(

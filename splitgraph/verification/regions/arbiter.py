@@ -9,6 +9,7 @@ side must be near to what float64 gives, and the side that loses digits must hav
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import onnx
 
 from splitgraph.verification.comparison import Comparison, OutOfTimeError, differing_signs, element_type, is_finite
@@ -36,6 +38,7 @@ from splitgraph.verification.regions.deciding import (
 )
 from splitgraph.verification.regions.draw import PLAIN, least_difference, may_overflow
 from splitgraph.verification.regions.lost_digits import Loss, lost_digits
+from splitgraph.verification.regions.rounded_constants import is_of_constants, with_moved_constants
 from splitgraph.verification.regions.widening import NARROW, STASHING, widened_as_a_whole
 from splitgraph.verification.values import Array, Value, tensors_of
 
@@ -52,6 +55,10 @@ _ROUNDED_CONSTANTS = 2.0**-22
 # A side that cancels numbers has a digit left if it is off by no more than this, relative to the largest number; the
 # other side is nearer.
 _LAST_DIGIT, _NEAR = 0.1, 0.01
+# Of an element, a difference is much from this share on; and of a difference that is rounding, less is left.
+_MUCH, _MOST_GONE = 0.05, 0.5
+# So much is left where float64 cancels, relative to the largest number.
+_NOISE = 2.0**-45
 # Rounding changes a number by no more than this, relative to the largest number of its tensor.
 _MOST_ROUNDING: Mapping[str, float] = {"float64": 1e-9, "float32": 1e-2, "float16": 0.1, "bfloat16": 0.3}
 
@@ -142,7 +149,8 @@ class Arbiter:
             pairs = zip(("before", "after"), zip(sides, suspect.outputs, strict=False), strict=False)
             deviating = [side for side, (one, other) in pairs if self._differ(names, one, other, suspect)]
             who = "both sides" if len(deviating) == len(sides) else "".join(deviating)
-            if self._differ(names, sides[0], sides[1], suspect):
+            is_noise = _is_noise(*sides) and not differing_signs(sides[0], sides[1], self.signed)
+            if self._differ(names, sides[0], sides[1], suspect) and not is_noise:
                 outputs = sides
             elif not (_is_of_nothing(suspect, sides) or self._overflows(models, folders, suspect, sides)):
                 # The evaluator may read an attribute otherwise than the engine, whose one kernel runs both sides.
@@ -150,7 +158,7 @@ class Arbiter:
                 return Opinion("models" if is_models else "engine", who)
         rounding = self._rounding(models, folders, replace(suspect, outputs=outputs))
         if rounding is None or rounding.cause == "models":
-            is_rounding = self._is_of_a_jump_or_infinities(models, folders, suspect)
+            is_rounding = self._is_of_a_jump_or_constants(models, folders, suspect)
             return Opinion("rounding") if is_rounding else rounding or Opinion("models", who)
         return rounding
 
@@ -204,10 +212,12 @@ class Arbiter:
         exact = self._in_float64(models, folders, suspect)
         return exact is not None and _are_off_by(_NEAR, suspect.outputs[0], exact[0])
 
-    def _is_of_a_jump_or_infinities(
+    def _is_of_a_jump_or_constants(
         self, models: Sequence[onnx.ModelProto], folders: Sequence[Path | None], suspect: Suspect
     ) -> bool:
-        """Return True if a difference is that of a number beside a jump, or of sums of infinities (see `deciding`)."""
+        """Return True if a difference is that of a number beside a jump or of sums of infinities (see `deciding`), or
+        that of rounded constants (see `rounded_constants`).
+        """
         if self.is_exact or len(suspect.outputs) < 2 or weights_of(models) > _LARGEST_WIDENED:
             return False
         if differing_signs(suspect.outputs[0], suspect.outputs[1], self.signed):
@@ -220,6 +230,12 @@ class Arbiter:
             answers = [each.sides() for each in self._run(wide, folders, [inputs, *near])]
             exact = [sides for sides in answers if sides is not None and are_equal(sides[0], sides[1], in_float64)]
             if len(exact) == len(answers) and are_near_jumps(suspect.outputs, [each[0] for each in exact], comparison):
+                return True
+        free = with_moved_constants(models, wide, inputs)
+        if free is not None:
+            answers = [each.sides() for each in self._run(free[0], folders, free[1])]
+            given = [sides for sides in answers if sides is not None]
+            if len(given) == len(answers) and is_of_constants(suspect.outputs, given, comparison):
                 return True
         return self._is_of_infinities(models, folders, suspect)
 
@@ -276,7 +292,11 @@ class Arbiter:
         is_exact = self.is_exact or self.rtol == 0
         overflows = may_overflow(suspect.kind, self.atol, regroups=self.regroups)
         least = least_difference(suspect.kind, self.atol)
-        return Comparison(self.rtol, least, is_local=True, is_exact=is_exact, may_overflow=overflows)
+        # Of one draw, the numbers around an element do not tell how large it may be.
+        is_alone = suspect.kind == "together"
+        return Comparison(
+            self.rtol, least, is_local=True, is_exact=is_exact, may_overflow=overflows, is_by_element=is_alone
+        )
 
     def _run(
         self,
@@ -386,6 +406,13 @@ def _are_near(before: Array, after: Array, least: float, is_overflow_allowed: bo
     return bool((np.abs(left[finite] - right[finite]) <= max(most, least) * largest).all())
 
 
+def _is_noise(before: Sequence[Value], after: Sequence[Value]) -> bool:
+    """Return True if numbers differ by what float64 rounds, beside the largest number: the evaluator computes some
+    operators in it, whatever their type.
+    """
+    return _are_off_by(_NOISE, before, after)
+
+
 def _are_off_by(most: float, given: Sequence[Value], exact: Sequence[Value]) -> bool:
     """Return True if values are no farther from what float64 gives, relative to the largest number of each."""
     pairs = zip(given, exact, strict=True)
@@ -394,7 +421,7 @@ def _are_off_by(most: float, given: Sequence[Value], exact: Sequence[Value]) -> 
 
 
 def _is_off_by(most: float, given: Array, exact: Array) -> bool:
-    if exact.dtype.kind != "f":
+    if exact.dtype.kind != "f" or given.shape != exact.shape:
         return bool(np.array_equal(given, exact))
     numbers = given.astype(np.float64)
     finite = np.isfinite(exact)
@@ -417,7 +444,7 @@ def _is_gone(narrow_pair: tuple[Array, Array], exact: Array, exact_after: Array,
     # Constants of float32 stay rounded to it, so the tolerances do not become those of float64.
     with np.errstate(over="ignore", invalid="ignore"):
         narrow = [array.astype(np.float32) for array in (exact, exact_after)]
-    left = _with_rounded_constants(comparison).wrong(narrow[0], narrow[1])
+    left = _with_rounded_constants(comparison).wrong(narrow[0], narrow[1]) | _is_left(narrow_pair, exact, exact_after)
     if not left.any():
         return True
     with np.errstate(invalid="ignore"):
@@ -426,7 +453,18 @@ def _is_gone(narrow_pair: tuple[Array, Array], exact: Array, exact_after: Array,
     return bool((rest <= _VANISHED * gap[np.isfinite(gap)].max(initial=0.0)).all())
 
 
+def _is_left(narrow_pair: tuple[Array, Array], exact: Array, exact_after: Array) -> npt.NDArray[np.bool_]:
+    """Mark the elements of which float64 leaves the difference as it is, and much of the element: that is no rounding,
+    however large the numbers around it are.
+    """
+    before, after = (array.astype(np.float64) for array in narrow_pair)
+    with np.errstate(invalid="ignore"):
+        gap = np.abs(exact - exact_after)
+        is_same = gap > _MOST_GONE * np.abs(before - after)
+        return np.asarray(is_same & (gap > _MUCH * np.abs(exact)) & (gap > 0))
+
+
 def _with_rounded_constants(comparison: Comparison) -> Comparison:
     """Return a comparison that allows what constants of float32 are rounded by."""
     rtol = max(comparison.rtol, _ROUNDED_CONSTANTS)
-    return Comparison(rtol, comparison.atol, is_local=True, may_overflow=comparison.may_overflow)
+    return dataclasses.replace(comparison, rtol=rtol, is_exact=False)

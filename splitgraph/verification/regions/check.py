@@ -436,7 +436,7 @@ class LocalCheck:
     def differs_at_drawn(self, number: int) -> bool:
         """Return True if ordinary drawn numbers show that a region differs, and no values of the first model do."""
         blamed = self._blamed(number)
-        return "normal" in blamed and "captured" not in blamed
+        return not {"normal", "together"}.isdisjoint(blamed) and "captured" not in blamed
 
     def differs_at_values(self, number: int) -> bool:
         """Return True if values of the first model show that a region differs."""

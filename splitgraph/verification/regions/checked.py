@@ -24,6 +24,7 @@ from splitgraph.verification.verification import STOPPED, Region, Verdict
 VALUES: Mapping[str, str] = {
     "captured": "values of the first model",
     "normal": "ordinary numbers",
+    "together": "ordinary numbers, drawn several times",
     "steps": "halves, whole numbers and its own constants",
     "ends": "the ends of the types",
     "gaps": "NaN and infinities",

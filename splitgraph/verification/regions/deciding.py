@@ -55,6 +55,13 @@ def decide_alike(before: onnx.ModelProto, after: onnx.ModelProto) -> bool:
     return any(_is_deciding(*key) for key in decisions) and decisions == _decisions(after)
 
 
+def decides(model: onnx.ModelProto) -> bool:
+    """Return True if results of a model jump, or may: nothing is known of operators of other domains."""
+    return any(_is_deciding(*key) for key in _decisions(model)) or any(
+        not is_default_domain(node.domain) for node, _ in scoped_nodes(model)
+    )
+
+
 def _decisions(model: onnx.ModelProto) -> Counter[tuple[str, int]]:
     found = Counter[tuple[str, int]]()
     for node, _ in scoped_nodes(model):

@@ -40,6 +40,7 @@ from splitgraph.verification.regions.amounts import (
     NamedAxes,
     OpenAxes,
     draw_counts,
+    draw_fractions,
     draw_lengths,
     draw_longer,
     draw_sequences,
@@ -56,9 +57,9 @@ from splitgraph.verification.regions.rows import MOST_ROWS, TABLE_READERS, Model
 from splitgraph.verification.regions.several import draw_peaks, draw_several
 from splitgraph.verification.values import Array, Value, tensors_of
 
-Kind = Literal["captured", "normal", "steps", "ends", "gaps", "mixed", "rows", "counts", "jumps", "tiny"]
+Kind = Literal["captured", "normal", "together", "steps", "ends", "gaps", "mixed", "rows", "counts", "jumps", "tiny"]
 # Numbers of ordinary size, of which no sum overflows.
-ORDINARY: Collection[str] = ("captured", "normal", "rows", "counts")
+ORDINARY: Collection[str] = ("captured", "normal", "together", "rows", "counts")
 # Numbers at which engines agree; others prove a difference only if the arbiter confirms it.
 PLAIN: Collection[str] = (*ORDINARY, "steps")
 # Numbers so large, or so small, that sums and products of them end in infinities or in 0.
@@ -67,8 +68,13 @@ _OVERFLOWING: Collection[str] = ("steps", "ends", "jumps")
 _STEPS = (0.0, -0.0, 0.5, -0.5, 1.5, -1.5, 2.5, -2.5, 3.5, 1.0, -1.0, 2.0, -2.0, 3.0, 0.25, 6.0)
 # Beside these, a number is rounded otherwise.
 _ROUNDED: Mapping[float, bool] = {0.5: False, 1.0: False}
-_ENDS_OF_HALVES = (65504.0, -65504.0, 300.0, -300.0, 2049.0, -2049.0, 1e-7, 1000.0)
+_ENDS_OF_HALVES = (12.0, -12.0, 65504.0, -65504.0, 300.0, -300.0, 2049.0, -2049.0, 1e-7, 1000.0)
 _ENDS = (65520.0, -65520.0, 1e6, -1e6, 16777217.0, -16777217.0, 1e9, -1e9, 1e18, -1e18, 256.0, 300.0)
+# Exponentials of these overflow, or those of numbers that are a few tens larger.
+_POWERS: Mapping[str, Sequence[float]] = {
+    "float32": (20.0, -20.0, 95.0, -95.0),
+    "float64": (20.0, -20.0, 95.0, -95.0, 750.0, -750.0),
+}
 _TINY: Mapping[str, Sequence[float]] = {
     **dict.fromkeys(("float32", "bfloat16"), (1e-9, 1e-12, 1e-18)),
     "float64": (1e-9, 1e-12, 1e-25, 1e-60, 1e-150),
@@ -83,7 +89,8 @@ _MOST_CONSTANTS, _FEW = 24, 64
 # elements is a gap.
 _MOST_CASES, _MOST_SMALL_CASES = 12, 64
 _EACH = 4
-_NORMAL_CASES = 4
+# Several draws as one tell how large the numbers of each column are (see `comparison.surroundings`).
+_NORMAL_CASES = 8
 _LARGE = 2**14
 # Numbers of a narrower type are drawn like those of float32.
 _MOST_BITS = 16
@@ -121,7 +128,9 @@ def draw(
         for values in (drawn, *(apart(drawn) if kind == "steps" else ())):
             only = allowed.only(values, kind, is_plain=kind in PLAIN)
             told: Kind = "tiny" if kind == "steps" and _are_tiny(only.values()) else kind
-            yield Drawn(told, dict(every) | only)
+            # Of a scalar, NumPy gives no array, and engines take nothing else.
+            arrays = {name: np.asarray(each) if isinstance(each, np.generic) else each for name, each in only.items()}
+            yield Drawn(told, dict(every) | arrays)
 
 
 def _are_tiny(values: Iterable[Value]) -> bool:
@@ -213,6 +222,9 @@ def _drawn(
         yield Drawn("steps", dict(base) | values)
     for values in _tiny(free, base) if not is_open else ():
         yield Drawn("tiny", values)
+    said = {name: value for name, value in base.items() if name in kept and name not in fixed}
+    for values in draw_fractions(said):
+        yield Drawn("counts", dict(base) | values)
     for values in draw_counts(both, base, numbers):
         yield Drawn("counts", dict(base) | values)
     indexed = {name: value for name, value in base.items() if name not in fixed}
@@ -313,7 +325,7 @@ def _unusual(
 
 
 def _turned(conditions: Mapping[str, Value]) -> dict[str, Value]:
-    """Return the other branches. Of a scalar, NumPy gives no array."""
+    """Return the other branches."""
     return {name: np.asarray(np.logical_not(value)) for name, value in conditions.items()}
 
 
@@ -364,7 +376,10 @@ def _numbers(dtype: np.dtype[Any], kind: Kind, constants: Mapping[float, bool]) 
     is_half = dtype.itemsize * 8 <= _MOST_BITS
     if kind == "steps":
         multiples = (times * number for number, is_scale in constants.items() if is_scale for times in MULTIPLES)
-        return _unique([*_with_neighbours(dtype, {**constants, **_ROUNDED}), *_STEPS, *multiples], dtype)
+        return _unique(
+            [*_with_neighbours(dtype, {**constants, **_ROUNDED}), *_STEPS, *_POWERS.get(dtype.name, ()), *multiples],
+            dtype,
+        )
     if kind == "ends":
         return np.array(_ENDS_OF_HALVES if is_half else _ENDS).astype(dtype)
     return np.array([np.nan, np.inf, -np.inf, -0.0]).astype(dtype)

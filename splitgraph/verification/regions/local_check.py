@@ -345,7 +345,7 @@ class Regions:
                 inputs, before, after = ordinary[case]
                 reason = comparison.first_wrong(*pairs[case], [((...,), wrong[case])])
                 files = self._folder / f"together_{kind}"
-                _keep_suspect(run, ("normal", case), reason, (inputs, before, after), files)
+                _keep_suspect(run, ("together", case), reason, (inputs, before, after), files)
                 return
 
     def _comparison(self, kind: RegionKind, drawn: str) -> Comparison:

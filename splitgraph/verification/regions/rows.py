@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -28,9 +29,18 @@ _WRITERS = ("Scatter", "ScatterElements", "ScatterND")
 _COUNTING: Mapping[str, Sequence[tuple[int, int, int, bool]]] = {
     "Attention": ((6, 1, -2, True),),
     "EmbedLayerNormalization": ((0, 2, 0, False), (1, 4, 0, False)),
+    "GRU": ((4, 0, 0, True),),
+    "LSTM": ((4, 0, 0, True),),
+    "RNN": ((4, 0, 0, True),),
     "RoiAlign": ((2, 0, 0, False),),
+    "RotaryEmbedding": ((3, 1, 0, False),),
     "TensorScatter": ((2, 0, -2, False),),
 }
+# Those that have other inputs in the domain of onnxruntime.
+_COUNTING_THERE: Mapping[str, Sequence[tuple[int, int, int, bool]]] = {
+    "RotaryEmbedding": ((1, 2, 0, False),),
+}
+_MANY = onnx.TensorProto(dims=[0])
 # Operators that pass small whole numbers on as they are.
 _PASSING = frozenset({"Cast", "Clip", "Floor", "Round", "Identity", "Reshape", "Squeeze", "Unsqueeze", "Relu", "Abs"})
 # Operators that pass most of them on where all inputs but one, from this one on, are constants.
@@ -49,20 +59,26 @@ def draw_rows(models: Models, base: Mapping[str, Value], indexed: Mapping[str, V
         for node in nodes_within(model.graph.node):
             if node.op_type not in TABLE_READERS or not is_default_domain(node.domain):
                 continue
-            name = _passed_on(model, node.input[1])
+            name, divisor = _passed_on(model, folder, node.input[1])
             values, dims = indexed.get(name), _table_dims(model, folder, node.input[0], base)
             key = name, node.op_type, dims
             is_known = place == 1 and key in told
             told.add(key)
             if not is_known and isinstance(values, np.ndarray) and values.size and math.prod(dims):
                 different = _different_places(models, node)
-                yield from ({name: chosen} for chosen in _positions(node, dims, values, different))
-    for node in nodes_within(models[0][0].graph.node):
-        data, values = (base.get(name) for name in node.input[:2]) if node.op_type in _WRITERS else (None, None)
-        if isinstance(data, np.ndarray) and isinstance(values, np.ndarray) and node.input[1] in indexed:
-            yield from ({node.input[1]: chosen} for chosen in _written(node, data.shape, values))
-    for node in nodes_within(models[0][0].graph.node):
-        yield from _counted(node, base, indexed)
+                chosen = _positions(node, dims, values, different)
+                yield from ({name: _divided_to(rows, divisor)} for rows in chosen)
+    model, folder = models[0]
+    for node in nodes_within(model.graph.node):
+        sources = {place: _passed_on(model, folder, name)[0] for place, name in enumerate(node.input)}
+        data, values = (base.get(sources[place]) for place in (0, 1)) if node.op_type in _WRITERS else (None, None)
+        if isinstance(data, np.ndarray) and isinstance(values, np.ndarray) and sources[1] in indexed:
+            yield from ({sources[1]: chosen} for chosen in _written(node, data.shape, values))
+        counted = _counted(node, lambda name: _table_dims(model, folder, name, base))
+        for place, numbers in (*counted, *_bits(node, base)):
+            values = indexed.get(sources.get(place, ""))
+            if isinstance(values, np.ndarray) and values.size and numbers.size:
+                yield from ({sources[place]: chosen} for chosen in _one_after_the_other(numbers, values))
 
 
 def _table_dims(model: onnx.ModelProto, folder: Path, name: str, base: Mapping[str, Value]) -> tuple[int, ...]:
@@ -76,40 +92,66 @@ def _table_dims(model: onnx.ModelProto, folder: Path, name: str, base: Mapping[s
     return () if computed is None else computed.shape
 
 
-def _passed_on(model: onnx.ModelProto, name: str) -> str:
-    """Return the value that a value comes from, through operators that pass small whole numbers on, or most of them."""
-    constants = {tensor.name for tensor in model.graph.initializer}
-    nodes = [*nodes_within(model.graph.node)]
-    passed = {node.output[0]: node.input[0] for node in nodes if node.op_type in _PASSING}
-    for node in nodes:
+def _passed_on(model: onnx.ModelProto, folder: Path, name: str) -> tuple[str, int]:
+    """Return the value that a value comes from, through operators that pass small whole numbers on, or most of them;
+    and by which number it is divided on the way.
+    """
+    constants = {tensor.name: tensor for tensor in model.graph.initializer}
+    passed: dict[str, tuple[str, int]] = {}
+    for node in nodes_within(model.graph.node):
         sources = [each for each in node.input[_LIMITING.get(node.op_type, 0) :] if each not in constants]
-        if node.op_type in _LIMITING and len(sources) == 1:
-            passed[node.output[0]] = sources[0]
+        if node.op_type in _PASSING:
+            passed[node.output[0]] = node.input[0], 1
+        elif node.op_type in _LIMITING and len(sources) == 1:
+            passed[node.output[0]] = sources[0], 1
+        elif node.op_type == "Div" and len(constants.get(node.input[1], _MANY).dims) == 0:
+            number = elements_of(constants[node.input[1]], folder)
+            if number.dtype.kind in "iu" and number.item() > 0:
+                passed[node.output[0]] = node.input[0], number.item()
+    product = 1
     while name in passed:
-        name = passed[name]
-    return name
+        name, divisor = passed[name]
+        product *= divisor
+    return name, product
 
 
-def _counted(
-    node: onnx.NodeProto, base: Mapping[str, Value], indexed: Mapping[str, Value]
-) -> Iterator[dict[str, Value]]:
-    """Yield the first and the last positions or lengths that a node may read, and one after the other."""
+def _divided_to(rows: Array, divisor: int) -> Array:
+    """Return the numbers, as large as they can be, that a division makes these rows of, which are counted from 0."""
+    if divisor == 1:
+        return rows
+    wide = rows.astype(np.int64)
+    return (wide * divisor + np.where(wide >= 0, divisor - 1, 0)).astype(rows.dtype)
+
+
+def _counted(node: onnx.NodeProto, shape_of: Callable[[str], Sequence[int]]) -> Iterator[tuple[int, Array]]:
+    """Yield the inputs of a node that are positions or lengths, and which numbers they may be."""
     names = dict(enumerate(node.input))
-    for place, other, axis, has_end in _COUNTING.get(node.op_type, ()):
-        values, data = indexed.get(names.get(place, "")), base.get(names.get(other, ""))
-        if not isinstance(values, np.ndarray) or not isinstance(data, np.ndarray) or data.ndim <= max(axis, -axis - 1):
-            continue
-        # What TensorScatter writes must fit behind its position.
-        update = base.get(names.get(1, "")) if node.op_type == "TensorScatter" else None
-        count = data.shape[axis] - (np.shape(update)[axis] - 1 if isinstance(update, np.ndarray) else 0)
-        numbers = np.arange(count) + has_end
-        for start in dict.fromkeys((0, count - 1)) if count > 0 and values.size else ():
-            yield {names[place]: np.full(values.shape, numbers[start]).astype(values.dtype)}
-            yield {
-                names[place]: np.resize(np.roll(numbers, -start), values.size)
-                .reshape(values.shape)
-                .astype(values.dtype)
-            }
+    table = _COUNTING if is_default_domain(node.domain) else {**_COUNTING, **_COUNTING_THERE}
+    for place, other, axis, has_end in table.get(node.op_type, ()):
+        dims = shape_of(names.get(other, ""))
+        if max(axis + 1, -axis) <= len(dims):
+            # What TensorScatter writes must fit behind its position.
+            update = shape_of(names.get(1, "")) if node.op_type == "TensorScatter" else ()
+            yield place, np.arange(dims[axis] - (update[axis] - 1 if update else 0)) + has_end
+    dims = shape_of(names.get(0, ""))
+    if node.op_type == "ReverseSequence" and len(dims) > 1:
+        time = next((attribute.i for attribute in node.attribute if attribute.name == "time_axis"), 0)
+        yield 1, np.arange(dims[time]) + 1
+
+
+def _bits(node: onnx.NodeProto, base: Mapping[str, Value]) -> Iterator[tuple[int, Array]]:
+    """Yield by how many bits a node may shift."""
+    data = base.get(node.input[0]) if node.op_type == "BitShift" else None
+    if isinstance(data, np.ndarray):
+        yield 1, np.arange(data.dtype.itemsize * 8)
+
+
+def _one_after_the_other(numbers: Array, values: Array) -> Iterator[Array]:
+    """Yield the first and the last number alone, and all numbers one after the other from each of these on."""
+    for start in dict.fromkeys((0, numbers.size - 1)):
+        yield np.full(values.shape, numbers[start]).astype(values.dtype)
+        turned = np.resize(np.roll(numbers, -start), values.size)
+        yield turned.reshape(values.shape).astype(values.dtype)
 
 
 def _written(node: onnx.NodeProto, dims: Sequence[int], values: Array) -> Iterator[Array]:
@@ -132,7 +174,9 @@ def _written(node: onnx.NodeProto, dims: Sequence[int], values: Array) -> Iterat
             # The first element, counted from both ends in turn.
             yield (shown % 2 * -length).astype(values.dtype)
         if values.shape[axis] <= length:
-            yield from ((((shown + more) % length) - length).astype(values.dtype) for more in (0, 1))
+            starts = dict.fromkeys((0, 1, length - values.shape[axis]))
+            for more, back in itertools.product(starts, (length, 0)):
+                yield (((shown + more) % length) - back).astype(values.dtype)
 
 
 def _rows_apart(dims: Sequence[int], values: Array) -> Iterator[Array]:

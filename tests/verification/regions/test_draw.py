@@ -244,6 +244,19 @@ def test_a_loop_that_may_not_end_runs_on_ordinary_numbers(text: str, count: int)
     assert not {"ends", "gaps"} & made.keys()
 
 
+COUNTING = (
+    "y, e = Loop(, , x, k) <body = l (int64 i, bool c, float[N] s, int64 j) => (bool d, float[N] r, int64 m) "
+    "{{ r = Mul(s, s) one = Constant<value_int = 1>() m = Add(j, one) d = Less({}, k) }}>"
+)
+
+
+@pytest.mark.parametrize(("condition", "ends"), [("m", True), ("j", True), ("i", True), ("n", False)])
+def test_a_loop_that_counts_ends_whatever_is_drawn(condition: str, ends: bool) -> None:
+    text = COUNTING.format(condition)
+    made = drawn(parsed("int64 n, float[N] x => float[N] y", text, k=I64(4)), {"n": I64(9), "x": np.ones(4, F)})
+    assert ({"ends", "gaps"} <= made.keys()) is ends
+
+
 # Tables ---------------------------------------------------------------------------------------------------------------
 
 WIDE = np.zeros((1000, 2), F)
