@@ -189,6 +189,9 @@ _UNSQUEEZE = changes(
     [{"shape": (6,)}, {"shape": (4, 6)}, {"shape": (2, 3, 4, 6)}, {"shape": ()}],
     [{"T": "int64"}, {"T": "bool"}, {"T": "int32"}, {"T": "float16"}],
     OPEN,
+    ({"axes": axes, "open": (0,)} for axes in ((0,), (2,), (3,), (-1,))),
+    ({"shape": (4, 6), "axes": axes, "open": (0,)} for axes in ((0,), (1,), (2,))),
+    ({"shape": (4, 6), "axes": axes, "open": (0, 1)} for axes in ((0,), (2,))),
 )
 
 

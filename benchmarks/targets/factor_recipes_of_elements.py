@@ -321,6 +321,7 @@ _GEMM = changes(
     ways("B", "data", "node", "folded"),
     ways("c", "node", "computed", "folded"),
     [{"C": (3, 5)}, {"C": (1, 5)}, {"C": (3, 1)}, {"C": ()}, {"C": (1,)}, {"open": (0,)}, {"open": (1,)}, *FLOATS],
+    [{"transA": 1, "a": (4, 3), "open": (1,)}],
     [{"B": "data", "b": (4, 5), "transB": None}],
 )
 

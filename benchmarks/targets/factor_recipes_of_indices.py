@@ -244,6 +244,15 @@ def _remainder(g: CaseGraph, shape: Any = (2, 3, 8), given: str = "init", fmod: 
     g.use(g.put("Mod", [data, g.given(np.full(other, 3, T), given)], fmod=fmod), T)
 
 
+def _remainder_of_cast(g: CaseGraph, shape: Any = (2, 6), to: str = "int64", fmod: Any = None, added: bool = False,
+                       open: Any = ()) -> None:  # fmt: skip
+    """The rest of numbers that are below 0, too, which a Cast made of floats."""
+    array = np.arange(-6, 6, dtype=np.float32).reshape(shape)
+    data = g.add("Cast", [g.data(shape, open=open, array=array)], to=helper.np_dtype_to_tensor_dtype(np.dtype(to)))
+    data = g.add("Add", [data, g.constant(np.array(1, to))]) if added else data
+    g.use(g.put("Mod", [data, g.constant(np.array(4, to))], fmod=fmod), to)
+
+
 def _dynamic_quantize(g: CaseGraph, shape: Any = (2, 3, 4), open: Any = ()) -> None:
     made = g.put("DynamicQuantizeLinear", [g.data(shape, open=open)], 3)
     g.use(made[:1], "uint8")
@@ -430,6 +439,13 @@ INDICES = [
         ],
         since=13,
         family="numbers",
+    ),
+    Recipe(
+        "Mod",
+        _remainder_of_cast,
+        [{"to": "int32"}, {"fmod": 1}, {"added": True}, {"open": (0,)}],
+        since=10,
+        family="casts",
     ),
     Recipe(
         "DynamicQuantizeLinear",

@@ -17,7 +17,7 @@ whose value follows from another one, or is not known, is left out.
 | `inputs.input` | `beside constants` for a Concat of an input of the graph and constants, one behind the other |
 | `use.Cast`, ... | who reads a list of sizes; `use.elementwise`: a weight that is a vector, and several nodes share |
 | `gelu` | of the last node of a pattern that runtimes take for one operator: `halved inside` |
-| `data.cast` | `yes` for a CumSum of what a Cast gives |
+| `data.cast` | `yes` for a CumSum of what a Cast gives, and a Mod of what is computed from a Cast to int64 |
 
 `factors_of_splits.py` lists those of splits.
 """

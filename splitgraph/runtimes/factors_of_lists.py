@@ -98,7 +98,8 @@ def _named_axes(node: NodeProto, data: ValueType, seen: Seen) -> set[int] | None
     if kind in kinds.RECURRENT:
         return {0}
     if kind in kinds.PRODUCTS:
-        return {rank - 1}
+        turned = attribute(node, "transA") if kind == "Gemm" else None
+        return {0} if turned is not None and turned.i else {rank - 1}
     if kind == "LayerNormalization":
         held = attribute(node, "axis")
         first = -1 if held is None else held.i

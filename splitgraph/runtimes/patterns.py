@@ -11,6 +11,8 @@ from splitgraph.runtimes.seen_values import BEFORE_THE_RUN, Seen
 
 # The factors of the last node of a pattern.
 _KEYS = frozenset({"gelu"})
+# So many values are looked at in front of a node.
+_MOST_FOLLOWED = 16
 # The root of 2 as a float32.
 _ROOT = 1.41421353816986083984375
 
@@ -23,7 +25,8 @@ def ends_pattern(kind: Iterable[tuple[str, str]]) -> bool:
 def factors_of_patterns(node: NodeProto, seen: Seen) -> Iterator[tuple[str, str]]:
     """Yield the patterns that end with a node: `gelu` for x * (0.5 * (1 + erf(x / sqrt(2)))), as torch.onnx writes it;
     as older exporters wrote it, the half comes last, and nothing is told. The half may be any number, and the others
-    may not: OpenCV sees no Gelu in a Div by 1.4142, nor in a Mul. `data.cast` for a CumSum of what a Cast gives.
+    may not: OpenCV sees no Gelu in a Div by 1.4142, nor in a Mul. `data.cast` for a CumSum of what a Cast gives, and
+    for a Mod of what is computed from a Cast to int64.
     """
     if node.op_type == "Mul" and len(node.input) == 2:
         one, other = node.input
@@ -33,6 +36,25 @@ def factors_of_patterns(node: NodeProto, seen: Seen) -> Iterator[tuple[str, str]
     if maker is not None and maker.op_type == "Cast":
         # tract takes what is cast to int64 for sizes.
         yield "data.cast", "yes"
+    if node.op_type == "Mod" and node.input and _follows_a_cast(node.input[0], seen):
+        yield "data.cast", "yes"
+
+
+def _follows_a_cast(name: str, seen: Seen) -> bool:
+    """Return True for int64 that is computed from what a Cast makes of another type, as far as it stays int64."""
+    waiting, looked_at = [name], set[str]()
+    while waiting and len(looked_at) < _MOST_FOLLOWED:
+        one = waiting.pop()
+        if one in looked_at or seen.type_of(one).dtype != "int64" or seen.how(one) != "computed":
+            continue
+        looked_at.add(one)
+        maker = seen.maker(one)
+        if maker is None:
+            continue
+        if maker.op_type == "Cast" and seen.type_of(maker.input[0]).dtype != "int64":
+            return True
+        waiting += filter(None, maker.input)
+    return False
 
 
 def _is_inner_gelu(name: str, data: str, seen: Seen) -> bool:

@@ -20,6 +20,7 @@ def factors(body: str, *, opset: int = 17, inputs: str = "float[2, 3, 8] x", out
 
 OPEN = "float[N, 3, 8] x"
 HALF = "c = Constant <value = float[1, 1] {0.5}> ()"
+MOD = "float[2] x, int32[2] i, int64[2] z"
 CONVOLVED = "float[2, 4, 8] x, float[3, 4, 2] w"
 _REVERSED = (
     "c = Constant <value = float[2] {{1, 2}}> () l = Constant <value = int64[1] {{-1}}> () "
@@ -53,6 +54,25 @@ LSTM = "float[5, 2, 3] x, float[1, 16, 3] w, float[1, 16, 4] r"
         # Constants may be reversed when a model is read.
         (_REVERSED.format("c"), 17, "float[2] x", {"steps.negative": "of constants"}, set()),
         (_REVERSED.format("x"), 17, "float[2] x", {"steps.negative": "yes"}, set()),
+        # A product of what is turned reads along the first dimension.
+        ("y = Gemm (x, w)", 17, "float[N, 8] x, float[8, 4] w", {"before": "open", "along": "fixed"}, set()),
+        ("y = Gemm <transA = 0> (x, w)", 17, "float[N, 8] x, float[8, 4] w", {"along": "fixed"}, set()),
+        (
+            "y = Gemm <transA = 1> (x, w)",
+            17,
+            "float[8, N] x, float[8, 4] w",
+            {"behind": "open", "along": "fixed"},
+            set(),
+        ),
+        ("y = Gemm <transA = 1> (x, w)", 17, "float[N, 4] x, float[N, 4] w", {"along": "open"}, set()),
+        # A rest of what a Cast made int64, also through others; not of sizes, of int32, nor of what was int64 before.
+        ("c = Cast <to = 7> (x) y = Mod (c, z)", 17, MOD, {"data.cast": "yes"}, set()),
+        ("c = Cast <to = 7> (i) d = Add (z, c) y = Mod (d, z)", 17, MOD, {"data.cast": "yes"}, set()),
+        ("c = Cast <to = 6> (x) y = Mod (c, i)", 17, MOD, {}, {"data.cast"}),
+        ("c = Cast <to = 7> (z) y = Mod (c, z)", 17, MOD, {}, {"data.cast"}),
+        ("c = Cast <to = 7> (x) y = Mod (z, c)", 17, MOD, {}, {"data.cast"}),
+        ("y = Mod (z, z)", 17, MOD, {}, {"data.cast"}),
+        ("s = Shape (x) c = Cast <to = 1> (s) d = Cast <to = 7> (c) y = Mod (d, z)", 17, MOD, {}, {"data.cast"}),
         # An input of the graph and constants that lie one behind the other in the result.
         (f"{HALF} y = Concat <axis = 1> (x, c)", 17, "float[1, 3] x", {"inputs.input": "beside constants"}, set()),
         (f"{HALF} y = Concat <axis = -1> (c, x)", 17, "float[1, 3] x", {"inputs.input": "beside constants"}, set()),

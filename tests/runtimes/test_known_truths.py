@@ -178,6 +178,27 @@ def test_rows_are_written_at_positions_of_an_open_size(target: str) -> None:
     assert verdict((body, 17, "float[N, 3] x", weights), target) == "reads"
 
 
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("i = Cast <to = 7> (x) [n] m = Mod (i, four) y = Cast <to = 1> (m)", "wrong"),
+        ("i = Cast <to = 7> (x) j = Add (i, four) [n] m = Mod (j, four) y = Cast <to = 1> (m)", "wrong"),
+        ("i = Cast <to = 7> (x) [n] m = Mod <fmod = 1> (i, four) y = Cast <to = 1> (m)", "reads"),
+        ("i = Cast <to = 6> (x) [n] m = Mod (i, int) y = Cast <to = 1> (m)", "reads"),
+    ],
+)
+def test_the_rest_of_what_is_cast_to_int64_has_the_sign_of_the_data_in_tract(body: str, expected: str) -> None:
+    weights = "int64 four = {4}, int32 int = {4}"
+    assert verdict((body, 17, "float[2, 6] x", weights), "tract@0.23.9") == expected
+    assert verdict((body, 17, "float[2, 6] x", weights), "onnxruntime@1.32.0") == "reads"
+
+
+def test_a_matrix_that_is_turned_may_have_an_open_number_of_columns_in_tract() -> None:
+    """They were taken for what the product reads."""
+    weight = "float[3, 2] w = {1, 2, 3, 4, 5, 6}, float[2] c = {1, 2}"
+    assert verdict(("y = Gemm <transA = 1> (x, w, c)", 17, "float[3, N] x", weight), "tract@0.23.9") == "reads"
+
+
 @pytest.mark.parametrize(("length", "expected"), [(0, "wrong"), (1, "reads")])
 def test_a_number_made_of_no_size_is_garbage_in_mnn(length: int, expected: str) -> None:
     sizes = "{2}" if length else "{}"
