@@ -13,7 +13,8 @@ from splitgraph import convert, verify
 from splitgraph.verification import budget
 from splitgraph.verification.budget import Budget
 from splitgraph.verification.engines.engine_process import Suspect
-from splitgraph.verification.regions.arbiter import Arbiter, _Answers
+from splitgraph.verification.regions.arbiter import Arbiter
+from splitgraph.verification.regions.evaluations import Answers
 from splitgraph.verification.verification import STOPPED
 
 from .small_models import parsed
@@ -122,10 +123,10 @@ def test_a_kernel_that_was_to_blame_is_not_blamed_on_the_models_later(monkeypatc
     side = parsed("float[4] x => float[4] y", "y = Relu(x)")
     suspects, ran = [suspect(1.0, kind) for kind in ("captured", "normal", "ends")], list[int]()
 
-    def answers(_: Arbiter, __: object, ___: object, inputs: list[object]) -> list[_Answers]:
+    def answers(_: Arbiter, __: object, ___: object, inputs: list[object]) -> list[Answers]:
         ran.append(len(inputs))
         same = [np.ones(4, F)]
-        return [_Answers((same, same), False) if len(ran) == 1 else _Answers((None, None), True) for _ in inputs]
+        return [Answers((same, same), False) if len(ran) == 1 else Answers((None, None), True) for _ in inputs]
 
     monkeypatch.setattr(Arbiter, "_run", answers)
     arbiter = Arbiter("onnxruntime", 1e-5, 1e-6, deadline=0.0)

@@ -13,6 +13,7 @@ import dataclasses
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -37,9 +38,10 @@ from splitgraph.verification.regions.deciding import (
     with_inner_values,
 )
 from splitgraph.verification.regions.draw import PLAIN, least_difference, may_overflow
+from splitgraph.verification.regions.evaluations import Answers, Evaluations
 from splitgraph.verification.regions.lost_digits import Loss, lost_digits
-from splitgraph.verification.regions.rounded_constants import is_of_constants, with_moved_constants
-from splitgraph.verification.regions.widening import NARROW, STASHING, widened_as_a_whole
+from splitgraph.verification.regions.rounded_constants import is_of_constants
+from splitgraph.verification.regions.widening import NARROW, STASHING
 from splitgraph.verification.values import Array, Value, tensors_of
 
 _ARBITER = "reference"
@@ -103,20 +105,19 @@ class Arbiter:
         """Yield what differs for each suspect of a region. The evaluator runs several at once, because it takes longer
         to begin than to run.
         """
-        is_engine = False
+        is_excused = False
         for chunk in _chunks(suspects):
-            asked = [place for place, suspect in enumerate(chunk) if self._is_asked(suspect)]
-            answers = dict(
-                zip(asked, self._run(models, folders, [chunk[place].inputs for place in asked]), strict=True)
-            )
-            for place, suspect in enumerate(chunk):
+            asked = [suspect for suspect in chunk if self._is_asked(suspect)]
+            evaluations = Evaluations(models, folders, chunk, asked, partial(self._run, folders))
+            for suspect in chunk:
                 try:
-                    opinion = self._judged(models, folders, suspect, answers.get(place))
+                    opinion = self._judged(evaluations, suspect)
                 except OutOfTimeError:
-                    # What is too large for rounding is none; but a kernel that is to blame once may be so again.
+                    # What is too large for rounding is none; but a kernel that is to blame once may be so again, and
+                    # so may numbers that cancel.
                     is_plain = suspect.kind in PLAIN and not self._is_small(models[0], suspect)
-                    opinion = Opinion("models" if is_plain and not is_engine else "late")
-                is_engine = is_engine or opinion.cause == "engine"
+                    opinion = Opinion("models" if is_plain and not is_excused else "late")
+                is_excused = is_excused or opinion.cause in ("engine", "rounding")
                 yield opinion
 
     def _is_asked(self, suspect: Suspect) -> bool:
@@ -125,14 +126,8 @@ class Arbiter:
         """
         return self.engine != _ARBITER and (suspect.kind != "captured" or len(suspect.outputs) == 2)
 
-    def _judged(
-        self,
-        models: Sequence[onnx.ModelProto],
-        folders: Sequence[Path | None],
-        suspect: Suspect,
-        answers: _Answers | None,
-    ) -> Opinion:
-        """Return what differs. answers: of the evaluator, None if it was not asked. Raises OutOfTimeError."""
+    def _judged(self, evaluations: Evaluations, suspect: Suspect) -> Opinion:
+        """Return what differs. Raises OutOfTimeError."""
         # The same kernels tell apart only what the models tell apart, at whatever numbers.
         is_agreed = self.has_same_kernels or suspect.kind in PLAIN
         without_answer = Opinion("models" if is_agreed else "unheard")
@@ -141,10 +136,11 @@ class Arbiter:
         names = [str(position) for position in range(len(suspect.outputs[0]))]
         outputs: Sequence[list[Value]] = suspect.outputs
         who = ""
+        answers = evaluations.plain(suspect)
         if answers is not None:
             sides = answers.sides()
             if sides is None:
-                return self._rounding(models, folders, suspect) or without_answer
+                return self._rounding(evaluations, suspect) or without_answer
             # Of a side that fails there is nothing to compare: drawn values may be invalid.
             pairs = zip(("before", "after"), zip(sides, suspect.outputs, strict=False), strict=False)
             deviating = [side for side, (one, other) in pairs if self._differ(names, one, other, suspect)]
@@ -152,26 +148,24 @@ class Arbiter:
             is_noise = _is_noise(*sides) and not differing_signs(sides[0], sides[1], self.signed)
             if self._differ(names, sides[0], sides[1], suspect) and not is_noise:
                 outputs = sides
-            elif not (_is_of_nothing(suspect, sides) or self._overflows(models, folders, suspect, sides)):
+            elif not (_is_of_nothing(suspect, sides) or self._overflows(evaluations, suspect, sides)):
                 # The evaluator may read an attribute otherwise than the engine, whose one kernel runs both sides.
                 is_models = self.has_same_kernels and suspect.kind in PLAIN
                 return Opinion("models" if is_models else "engine", who)
-        rounding = self._rounding(models, folders, replace(suspect, outputs=outputs))
+        rounding = self._rounding(evaluations, replace(suspect, outputs=outputs))
         if rounding is None or rounding.cause == "models":
-            is_rounding = self._is_of_a_jump_or_constants(models, folders, suspect)
+            is_rounding = self._is_of_a_jump_or_constants(evaluations, suspect)
             return Opinion("rounding") if is_rounding else rounding or Opinion("models", who)
         return rounding
 
-    def _rounding(
-        self, models: Sequence[onnx.ModelProto], folders: Sequence[Path | None], suspect: Suspect
-    ) -> Opinion | None:
+    def _rounding(self, evaluations: Evaluations, suspect: Suspect) -> Opinion | None:
         """Return the opinion that a difference is rounding if it is small, and vanishes in float64; None otherwise."""
-        is_small = self._is_small(models[0], suspect)
+        is_small = self._is_small(evaluations.models[0], suspect)
         if not is_small and not self._may_cancel(suspect):
             return None
-        if weights_of(models) > _LARGEST_WIDENED:
+        if weights_of(evaluations.models) > _LARGEST_WIDENED:
             return None
-        answers = self._in_float64(models, folders, suspect)
+        answers = evaluations.exact(suspect)
         if answers is None:
             return None
         comparison = self._comparison(suspect)
@@ -187,65 +181,47 @@ class Arbiter:
         is_left = _are_off_by(_LAST_DIGIT, outputs[loss.side], answers[0])
         return Opinion("rounding" if is_left else "models", loss=loss)
 
-    def _in_float64(
-        self, models: Sequence[onnx.ModelProto], folders: Sequence[Path | None], suspect: Suspect
-    ) -> list[list[Value]] | None:
-        """Return what the evaluator gives for both sides in float64; None if it does not run both."""
-        wide, inputs = widened_as_a_whole(models, folders, suspect)
-        return self._run(wide, folders, [inputs])[0].sides()
-
-    def _overflows(
-        self,
-        models: Sequence[onnx.ModelProto],
-        folders: Sequence[Path | None],
-        suspect: Suspect,
-        sides: Sequence[list[Value]],
-    ) -> bool:
+    def _overflows(self, evaluations: Evaluations, suspect: Suspect, sides: Sequence[list[Value]]) -> bool:
         """Return True if the evaluator overflows 16 bits on both sides, and the engine on the second one alone: on the
         first one, it gives what float64 gives.
         """
         if suspect.kind not in PLAIN or not _hides(suspect, sides, is_first_finite=True):
             return False
         # No numbers of a model that works overflow float32.
-        if not _has_halves(models, suspect) or weights_of(models) > _LARGEST_WIDENED:
+        if not _has_halves(evaluations.models, suspect) or weights_of(evaluations.models) > _LARGEST_WIDENED:
             return False
-        exact = self._in_float64(models, folders, suspect)
+        exact = evaluations.exact(suspect)
         return exact is not None and _are_off_by(_NEAR, suspect.outputs[0], exact[0])
 
-    def _is_of_a_jump_or_constants(
-        self, models: Sequence[onnx.ModelProto], folders: Sequence[Path | None], suspect: Suspect
-    ) -> bool:
+    def _is_of_a_jump_or_constants(self, evaluations: Evaluations, suspect: Suspect) -> bool:
         """Return True if a difference is that of a number beside a jump or of sums of infinities (see `deciding`), or
         that of rounded constants (see `rounded_constants`).
         """
+        models = evaluations.models
         if self.is_exact or len(suspect.outputs) < 2 or weights_of(models) > _LARGEST_WIDENED:
             return False
         if differing_signs(suspect.outputs[0], suspect.outputs[1], self.signed):
             return False
-        wide, inputs = widened_as_a_whole(models, folders, suspect)
+        wide, inputs = evaluations.wide(suspect)
         comparison = self._comparison(suspect)
         in_float64 = _with_rounded_constants(comparison)
         near = [*moved(suspect.inputs, inputs)] if decide_alike(*models) else []
         if near:
-            answers = [each.sides() for each in self._run(wide, folders, [inputs, *near])]
+            answers = [each.sides() for each in evaluations.run(wide, [inputs, *near])]
             exact = [sides for sides in answers if sides is not None and are_equal(sides[0], sides[1], in_float64)]
             if len(exact) == len(answers) and are_near_jumps(suspect.outputs, [each[0] for each in exact], comparison):
                 return True
-        free = with_moved_constants(models, wide, inputs)
-        if free is not None:
-            answers = [each.sides() for each in self._run(free[0], folders, free[1])]
-            given = [sides for sides in answers if sides is not None]
-            if len(given) == len(answers) and is_of_constants(suspect.outputs, given, comparison):
-                return True
-        return self._is_of_infinities(models, folders, suspect)
+        given = evaluations.with_moved_constants(suspect)
+        if given is not None and is_of_constants(suspect.outputs, given, comparison):
+            return True
+        return self._is_of_infinities(evaluations, suspect)
 
-    def _is_of_infinities(
-        self, models: Sequence[onnx.ModelProto], folders: Sequence[Path | None], suspect: Suspect
-    ) -> bool:
+    def _is_of_infinities(self, evaluations: Evaluations, suspect: Suspect) -> bool:
         """Return True if a difference is that of infinities that meet in the sums of one side alone."""
+        models = evaluations.models
         if not self.regroups or not differ_in_sums_alone(*models):
             return False
-        wide, inputs = widened_as_a_whole(models, folders, suspect)
+        wide, inputs = evaluations.wide(suspect)
         comparison, given = self._comparison(suspect), (suspect.inputs, large_for_infinities(inputs))
         pairs = list(zip(*suspect.outputs, strict=True))
         if not all(have_same_type(before, after) for before, after in pairs):
@@ -253,7 +229,7 @@ class Arbiter:
         different = {place: flags for place, pair in enumerate(pairs) if (flags := comparison.wrong(*pair)).any()}
         for place, differs in different.items():
             narrow, exact = (
-                self._run([with_inner_values(each, each.graph.output[place].name) for each in sides], folders, [values])
+                evaluations.run([with_inner_values(each, each.graph.output[place].name) for each in sides], [values])
                 for sides, values in zip((models, wide), given, strict=True)
             )
             inner, large = narrow[0].sides(), exact[0].sides()
@@ -300,35 +276,19 @@ class Arbiter:
 
     def _run(
         self,
-        models: Sequence[onnx.ModelProto],
         folders: Sequence[Path | None],
+        models: Sequence[onnx.ModelProto],
         inputs: Sequence[Mapping[str, Value]],
-    ) -> list[_Answers]:
+    ) -> list[Answers]:
         """Run both sides in the reference evaluator, on each of the inputs."""
         left = _SHARE * (self.deadline - time.monotonic())
         if left <= 0 or not inputs:
-            return [_Answers((None, None), is_late=True) for _ in inputs]
+            return [Answers((None, None), is_late=True) for _ in inputs]
         with workplace(models, folders=folders) as place:
             run = place.run(_ARBITER, [Attempt(number, 0, each) for number, each in enumerate(inputs)], left)
         late = any(is_late(failure.reason) for failure in run.failures)
         outputs = [(run.outputs[0].get((number, 0)), run.outputs[1].get((number, 0))) for number in range(len(inputs))]
-        return [_Answers(each, is_late=late) for each in outputs]
-
-
-class _Answers(NamedTuple):
-    """What the evaluator gives for both sides, None where it fails. is_late: or where the time was over before."""
-
-    outputs: tuple[list[Value] | None, list[Value] | None]
-    is_late: bool
-
-    def sides(self) -> list[list[Value]] | None:
-        """Return the outputs of both sides; None if the evaluator does not run both. Raises OutOfTimeError."""
-        before, after = self.outputs
-        if before is not None and after is not None:
-            return [before, after]
-        if self.is_late:
-            raise OutOfTimeError
-        return None
+        return [Answers(each, is_late=late) for each in outputs]
 
 
 def _chunks(suspects: Sequence[Suspect]) -> Iterator[Sequence[Suspect]]:
@@ -410,7 +370,17 @@ def _is_noise(before: Sequence[Value], after: Sequence[Value]) -> bool:
     """Return True if numbers differ by what float64 rounds, beside the largest number: the evaluator computes some
     operators in it, whatever their type.
     """
-    return _are_off_by(_NOISE, before, after)
+    pairs = zip(before, after, strict=True)
+    arrays = [pair for values in pairs for pair in zip(*map(tensors_of, values), strict=True)]
+    return all(_is_off_by(_NOISE, *pair) and _are_same_beyond_numbers(*pair) for pair in arrays)
+
+
+def _are_same_beyond_numbers(one: Array, other: Array) -> bool:
+    """Return True if two arrays of one shape have the same infinities and NaN."""
+    if one.dtype.kind != "f":
+        return True
+    beyond = ~np.isfinite(one)
+    return bool(np.array_equal(one[beyond], other[beyond], equal_nan=True))
 
 
 def _are_off_by(most: float, given: Sequence[Value], exact: Sequence[Value]) -> bool:

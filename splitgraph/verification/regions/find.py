@@ -90,9 +90,16 @@ class ModelRegions:
     """
 
     def __init__(
-        self, first: ComparedModel, second: ComparedModel, locations: tuple[str, str] = ("main", "main")
+        self,
+        first: ComparedModel,
+        second: ComparedModel,
+        locations: tuple[str, str] = ("main", "main"),
+        apart: Collection[str] = (),
     ) -> None:
-        """locations: of the main graphs, as people read them."""
+        """locations: of the main graphs, as people read them. apart: values of the first model that are others in the
+        second one, whatever their names.
+        """
+        self._models, self._locations = (first, second), locations
         self.before, self.after = ModelSide(first, locations[0]), ModelSide(second, locations[1])
         self.sides = self.before, self.after
         self._folder = first.folder
@@ -102,7 +109,7 @@ class ModelRegions:
         self._after_name = {
             name: other
             for name, other in names.items()
-            if self._may_be_same(name, other) and self._are_alike(name, other)
+            if name not in apart and self._may_be_same(name, other) and self._are_alike(name, other)
         }
         self._before_name = {other: name for name, other in self._after_name.items()}
         self._constants = ConstantPairs(self.before.constants, self.after.constants, self._sameness)
@@ -115,6 +122,10 @@ class ModelRegions:
         regions = (self._with_context(self.region(*members)) for members in self._joined(changed))
         self.signs_matter = _with_signs(self.before)
         self.regions = sorted((region for region in regions if region.outputs), key=self._place)
+
+    def with_values_apart(self, names: Collection[str]) -> ModelRegions:
+        """Return the regions again, for models in which values of these names are not the same."""
+        return ModelRegions(*self._models, self._locations, names)
 
     def common_values(self) -> list[Border]:
         """Return the values that both models compute, in the order of the first model."""
@@ -199,21 +210,6 @@ class ModelRegions:
         )
         outputs = tuple(dict.fromkeys([*region.outputs, *conditions]))
         return replace(self.region(before, after), outputs=outputs, context=frozenset(kept))
-
-    def with_readers(self, region: FoundRegion) -> FoundRegion | None:
-        """Return the region with the nodes that read its outputs, and the regions that these belong to; None if an
-        output is one of the model, or they are too many.
-        """
-        nodes: set[_Node] = {*((0, index) for index in region.before), *((1, index) for index in region.after)}
-        for number, side in enumerate(self.sides):
-            names = [border[number] for border in region.outputs]
-            if not side.results.isdisjoint(names):
-                return None
-            readers = [(number, reader) for name in names for reader in side.readers.get(name, ())]
-            nodes.update(node for reader in readers for node in self._with_partner(reader))
-        before, after = ({index for number, index in nodes if number == side} for side in (0, 1))
-        kept = before & self.partners.keys()
-        return None if len(kept) > _MOST_CONTEXT else replace(self.region(before, after), context=frozenset(kept))
 
     def through_sizes(self, regions: Sequence[FoundRegion]) -> Iterator[tuple[FoundRegion, list[int]]]:
         """Yield larger regions: those of `regions` that compute values which say only sizes, with the nodes that read

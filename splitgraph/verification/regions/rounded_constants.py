@@ -9,6 +9,7 @@ random, and a difference that is no larger than what that changes is rounding. C
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import onnx
@@ -28,11 +29,20 @@ _MOST_ELEMENTS = 2**18
 _TWICE, _ROUNDED_AGAIN = 2.0, 16.0
 
 
+class MovedConstants(NamedTuple):
+    """Both models in float64 with their rounded constants as inputs. inputs: for each of some inputs, these with the
+    constants as they are, and then moved.
+    """
+
+    models: list[onnx.ModelProto]
+    inputs: list[list[dict[str, Value]]]
+
+
 def with_moved_constants(
-    models: Sequence[onnx.ModelProto], wide: Sequence[onnx.ModelProto], inputs: Mapping[str, Value]
-) -> tuple[list[onnx.ModelProto], list[dict[str, Value]]] | None:
-    """Return both models in float64 with their rounded constants as inputs, and values for these: as they are, and then
-    moved. None without such constants, or where a model decides. wide: the models in float64. inputs: of these.
+    models: Sequence[onnx.ModelProto], wide: Sequence[onnx.ModelProto], inputs: Sequence[Mapping[str, Value]]
+) -> MovedConstants | None:
+    """Return models that read their constants; None without rounded ones, or where a model decides. wide: the models in
+    float64. inputs: of these.
     """
     if any(map(decides, models)):
         return None
@@ -54,7 +64,8 @@ def with_moved_constants(
             onnx.helper.make_tensor_value_info(name, onnx.TensorProto.DOUBLE, array.shape)
             for name, array in given.items()
         )
-    return opened, [{**inputs, **values} for values in (given, *_moved(given))]
+    ways = [given, *_moved(given)]
+    return MovedConstants(opened, [[{**own, **values} for values in ways] for own in inputs])
 
 
 def _is_rounded(tensor: onnx.TensorProto) -> bool:

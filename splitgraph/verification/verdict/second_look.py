@@ -10,8 +10,8 @@
    it, at all kinds of values for the inputs of the model, and where its results jump. If it is equal there, it is equal
    in the model: ordinary numbers show its difference, and no numbers of the model do. A difference at special numbers
    alone, such as a threshold, stays: draws for the inputs may not reach it.
-4. Values of one name need not be one: `x - m` and `m - x` may be called alike, and a reader squares both. So a region
-   that differs at values of the first model, where all outputs are equal, is compared with the nodes that read it.
+4. Values of one name need not be one: `x - m` and `m - x` may be called alike, and a reader squares both. So where a
+   region differs at values of the first model and all outputs are equal, regions are found again without these names.
 """
 
 from __future__ import annotations
@@ -21,12 +21,13 @@ from dataclasses import dataclass, field, replace
 
 from splitgraph.findings.diagnostics import Diagnostic
 from splitgraph.verification.regions.check import LocalCheck
+from splitgraph.verification.regions.find import FoundRegion, ModelRegions
 from splitgraph.verification.regions.lost_digits import Loss
 from splitgraph.verification.verdict.region_notes import impossible_note
 from splitgraph.verification.verification import Region
 
-# So many regions at most are compared with what is behind them, or with their readers, and the readers of these.
-_MOST_BEHIND, _MOST_READERS = 8, 3
+# So many regions at most are compared with what is behind them. So often, values of one name are found to be others.
+_MOST_BEHIND, _MOST_APART = 8, 4
 _UNDRIVEN = (
     "it differs on drawn values, and not with the nodes behind it, whose inputs could not be drawn so that all kinds "
     "of values and conditions are met"
@@ -53,6 +54,8 @@ class SecondLook:
         """Return what became of the regions. is_equal: the outputs of the models are equal."""
         regions = self._through_sizes(regions)
         different = [number for number, region in enumerate(regions) if region.verdict == "different"]
+        if is_equal and different and (others := self._with_values_apart(regions)) is not None:
+            return others
         if len(different) > 1:
             together = self._joined(regions, different)
             if together is not None:
@@ -60,7 +63,7 @@ class SecondLook:
         found = list(regions)
         if is_equal:
             for number in different[:_MOST_BEHIND]:
-                found[number] = self._with_readers(number, self._with_all_behind(number, found[number]))
+                found[number] = self._with_all_behind(number, found[number])
                 if found[number].verdict == "different":
                     break
         left = next((number for number in different if found[number].verdict == "different"), None)
@@ -122,19 +125,35 @@ class SecondLook:
             return replace(region, verdict="not-run", reason=f"{_UNDRIVEN}: {region.reason}")
         return replace(region, verdict="equal", cases=region.cases + result.cases, max_abs_diff=result.max_abs_diff)
 
-    def _with_readers(self, number: int, region: Region) -> Region:
-        """Return what became of a region: another verdict if it is equal with the nodes that read it."""
-        found, larger = self.local.found, self.local.members[number].region
-        for _ in range(_MOST_READERS if self.local.differs_at_values(number) else 0):
-            wider = found.with_readers(larger)
-            if wider is None:
+    def _with_values_apart(self, regions: Sequence[Region]) -> tuple[Region, ...] | None:
+        """Return the regions of models in which the values that differ are not the same; None if some differ still."""
+        found, local = self.local.found, self.local
+        known = {_nodes(member.region): region for member, region in zip(local.members, regions, strict=True)}
+        apart = _values_of(local, found)
+        for _ in range(_MOST_APART if apart else 0):
+            other = found.with_values_apart(apart)
+            checks = {
+                _nodes(region): self.check(region, other) for region in other.regions if _nodes(region) not in known
+            }
+            results = known | {nodes: check.results()[0] for nodes, check in checks.items()}
+            ordered = tuple(results[_nodes(region)] for region in other.regions)
+            if all(region.verdict == "equal" for region in ordered):
+                for check in checks.values():
+                    self.losses += check.losses()
+                return ordered
+            more = set().union(*(_values_of(check, found) for check in checks.values())) - apart
+            if not more:
                 break
-            check = self.check(wider, found)
-            (result,) = check.results()
-            if result.verdict == "equal" and not result.unread and check.is_driven(0):
-                self.losses += check.losses()
-                return replace(
-                    region, verdict="equal", cases=region.cases + result.cases, max_abs_diff=result.max_abs_diff
-                )
-            larger = wider
-        return region
+            apart |= more
+        return None
+
+
+def _nodes(region: FoundRegion) -> tuple[Sequence[int], Sequence[int]]:
+    return region.before, region.after
+
+
+def _values_of(local: LocalCheck, found: ModelRegions) -> set[str]:
+    """Return the inner values of regions that differ at values of the first model."""
+    different = (member.region for number, member in enumerate(local.members) if local.differs_at_values(number))
+    names = {border.before for region in different for border in region.outputs}
+    return names - found.before.results

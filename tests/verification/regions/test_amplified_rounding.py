@@ -11,7 +11,8 @@ import pytest
 from onnx import TensorProto
 from verifying import verify_models
 
-from splitgraph.verification.regions.arbiter import Arbiter, _Answers
+from splitgraph.verification.regions.arbiter import Arbiter
+from splitgraph.verification.regions.evaluations import Answers
 from splitgraph.verification.verification import Verification
 
 from ..sensitive_models import HALF_QUIET, LOGARITHM, QUIET, STEPS, TURNS, arithmetic, normalization, sensitive
@@ -45,10 +46,10 @@ def test_a_right_rewrite_is_equal_where_the_rest_amplifies_rounding(name: str) -
 def test_rounding_that_nobody_had_time_to_judge_has_no_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
     run = Arbiter._run
 
-    def only_with_tolerances(arbiter: Arbiter, models: Any, folders: Any, inputs: list[Any]) -> Any:
+    def only_with_tolerances(arbiter: Arbiter, folders: Any, models: Any, inputs: list[Any]) -> Any:
         if arbiter.rtol == 0:
-            return [_Answers((None, None), is_late=True) for _ in inputs]
-        return run(arbiter, models, folders, inputs)
+            return [Answers((None, None), is_late=True) for _ in inputs]
+        return run(arbiter, folders, models, inputs)
 
     monkeypatch.setattr(Arbiter, "_run", only_with_tolerances)
     found = compare(*(sensitive([*nodes, *TURNS]) for nodes in (normalization(), arithmetic())))

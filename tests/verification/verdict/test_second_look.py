@@ -240,6 +240,13 @@ READ = {
         E + "q = Mul(d, d) v = ReduceMean(q, k) y = Sqrt(v)",
     ),
     "another function": ("d = Neg(m) y = Abs(d)", "d = Identity(m) y = Abs(d)"),
+    # Several values have other meanings at once.
+    "a product of three": (
+        "a, b = Split<axis = 1, num_outputs = 2>(m) p = Mul(a, a) q = Mul(b, b) d = Sub(p, q) t = Mul(a, b) "
+        "e = Add(t, t) y = Concat<axis = 1>(d, e)",
+        "a, b = Split<axis = 1, num_outputs = 2>(m) s = Add(a, b) u = Sub(a, b) d = Mul(s, u) q = Mul(s, s) "
+        "p = Mul(a, a) r = Mul(b, b) t = Add(p, r) e = Sub(q, t) y = Concat<axis = 1>(d, e)",
+    ),
     "a reader that changes, too": (D + "q = Mul(d, d) y = Sqrt(q)", E + "q = Mul(d, d) y = Pow(q, half)"),
 }
 READ_OTHERWISE = {
