@@ -8,7 +8,7 @@
 operator into a near one, the type in between, in the main graph, behind an Identity, and in the body of an If, a Loop,
 a Scan and a function. onnxruntime runs both models on inputs of ten kinds, or on the input that comes with the pair: a
 pair counts only where the outputs differ beyond rounding. `attacks_that_are_equal.py` renames, reorders, shares,
-repeats, folds and outlines without changing what is computed.
+repeats, folds and outlines without changing what is computed. `attacks_by_hand.py` has pairs that an attacker wrote.
 
 Both numbers have to be 0: pairs that differ and are called equal, and pairs that are equal and are called different.
 "not-run" is no fault, and is counted. Results are lines of JSON, and a run goes on where the last one ended.
@@ -33,6 +33,7 @@ import onnx
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
+from attacks_by_hand import pairs_by_hand  # noqa: E402
 from attacks_pairs import Pair  # noqa: E402
 from attacks_that_are_equal import equal_pairs  # noqa: E402  (the folders above are on the path only now)
 from attacks_that_differ import different_pairs  # noqa: E402
@@ -44,7 +45,7 @@ _SLACK = 30.0
 
 def pairs() -> Iterator[Pair]:
     """Yield all pairs, of both sorts."""
-    return chain(different_pairs(), equal_pairs())
+    return chain(pairs_by_hand(), different_pairs(), equal_pairs())
 
 
 def judge(pair: Pair, helper: Helper, folder: Path) -> Mapping[str, Any]:
