@@ -431,7 +431,10 @@ def _is_left(narrow_pair: tuple[Array, Array], exact: Array, exact_after: Array)
     with np.errstate(invalid="ignore"):
         gap = np.abs(exact - exact_after)
         is_same = gap > _MOST_GONE * np.abs(before - after)
-        return np.asarray(is_same & (gap > _MUCH * np.abs(exact)) & (gap > 0))
+        size = np.abs(exact)
+        # What is less than the rounding of the largest number may be all that its sums leave of 0.
+        is_number = size > _ROUNDED_CONSTANTS * size[np.isfinite(size)].max(initial=0.0)
+        return np.asarray(is_same & is_number & (gap > _MUCH * size))
 
 
 def _with_rounded_constants(comparison: Comparison) -> Comparison:
