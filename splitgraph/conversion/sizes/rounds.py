@@ -19,7 +19,7 @@ from splitgraph.dim import Dim, DimLike, parse_given_dim, symbols_of
 from splitgraph.findings.diagnostics import Diagnostic, SplitgraphError, diagnostic, meant
 from splitgraph.inference import Walked
 from splitgraph.model.onnx_proto import TensorProto
-from splitgraph.model.scopes import MAIN, Scope, node_label, roots
+from splitgraph.model.scopes import MAIN, Scope, node_label, reads, roots
 from splitgraph.model.value_type import UNKNOWN, Contents, Item, ValueType
 from splitgraph.model.values import tensor_contents
 from splitgraph.options import NewSizes
@@ -273,12 +273,19 @@ def _unknown_results(walked: Walked, wanted: Wanted) -> Iterator[tuple[str, str]
     for scope in walked.scopes:
         types = walked.graphs[scope.path].types if scope.path in walked.graphs else {}
         for index, node in enumerate(scope.nodes):
-            read = [types[name].shape or () for name in node.input if name in types]
             given = [types.get(name, UNKNOWN) for name in node.output if name]
-            moving = next((dim for shape in read for dim in shape if wanted.moves(dim)), None)
+            dims = [(name, dim) for name in reads(node) if name in types for dim in types[name].shape or ()]
+            # What a body reads of a batch may be one item after the other.
+            dims = [(name, dim) for name, dim in dims if name in node.input or _is_length(dim, wanted)]
+            moving = next((dim for _, dim in dims if wanted.moves(dim)), None)
             if moving is not None and given and all(kind.kind == "unknown" or _is_open(kind) for kind in given):
                 location = f"{scope.location}/{node_label(node, index)}"
                 yield location, f"what {node.op_type} makes of {moving} is not known"
+
+
+def _is_length(dim: DimLike | None, wanted: Wanted) -> bool:
+    """Return True for a size that is not made of batches alone."""
+    return isinstance(dim, Dim) and not symbols_of(dim) <= wanted.not_asked
 
 
 def _replaceable_sizes(walked: Walked, wanted: Wanted, operators: Operators) -> Iterator[tuple[str, str]]:
