@@ -198,6 +198,7 @@ def convert(
     target: str | None = None,
     explicit_lengths: bool = False,
     fold: bool = False,
+    standard: bool = False,
     ir_version: int | Literal["keep"] | None = None,
     accept: Sequence[str] = (),
     assume_defaults: bool = False,
@@ -224,7 +225,7 @@ def convert(
     is a function in ONNX and a layer in OpenVINO IR. "slice" is a Slice for each part that is read, in ONNX only.
     opset: newer or older; None keeps the model's own. target: the name of a runtime, such as "mnn" or "openvino@2023.3"
     (`targets` lists them): what it does not read gets a form that it reads, all else stays. Give `to`, `opset` or both,
-    or `target`, with or without `opset`, or fold or ir_version alone.
+    or `target`, with or without `opset`, or fold, standard or ir_version alone.
     explicit_lengths: give every split explicit lengths, for runtimes that support neither equal parts nor num_outputs,
     and inline local functions, which these runtimes do not support either. ir_version: of the result; None and "keep"
     keep the model's own, raised to 8 if the result has functions. Alone, it changes nothing else: local functions are
@@ -233,6 +234,9 @@ def convert(
     fold: first of all, write what is known of an ONNX model. A value that is the same in every run becomes a constant,
     and the nodes that made it go. The result is exactly equal, and its constants take at most 64 KiB more than those
     that they replace.
+    standard: write what only onnxruntime reads, operators of com.microsoft, in operators of ai.onnx at the opset of the
+    result; and operators of ai.onnx.ml that take and give numbers. What has no exact form is refused. Where a kernel is
+    approximate by design, as with matrices of 4 bits, the result is what the kernel approximates.
 
     With a target, `verify` also runs the model in the runtime itself, if that is here: of several ways to convert it,
     the first one that runs is taken, and a model that runs as it is stays as it is. `Rewrite.ran` says what became of
@@ -243,7 +247,7 @@ def convert(
     running = Running(verify, samples, seed, try_sizes, inputs, custom_ops, providers, engine, rtol, atol, timeout)
     running = running._replace(runtime_python=paths_of(runtime_python))
     leeway = leeway_of(accept, assume_defaults, read_by_form=read_by_form, fix_defaults=fix_defaults)
-    wanted = Converting(opset, to, target, explicit_lengths, ir_version, fold)
+    wanted = Converting(opset, to, target, explicit_lengths, ir_version, fold, standard)
     conversion = in_steps(wanted, leeway, running if verify else None)
     return rewritten(model, conversion, leeway, Sizes(bind), running)
 

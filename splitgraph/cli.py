@@ -269,7 +269,7 @@ def downgrade(**options: Any) -> int:
 @takes("opset", help="The ai.onnx opset to convert to, newer or older.")
 @takes("explicit_lengths")
 @takes("target", shell_complete=parameters.target_names)
-@takes("fold")
+@takes("fold", "standard")
 @takes("runtime_python")
 @parameters.rewriting
 @_run
@@ -281,15 +281,16 @@ def convert(**options: Any) -> int:
     \b
     splitgraph convert model.onnx --target mnn            (only what MNN does not read changes)
     splitgraph convert model.onnx --opset 17              (up or down)
+    splitgraph convert model.onnx --standard              (com.microsoft in operators of ai.onnx)
     splitgraph convert model.onnx --to split --explicit-lengths
     splitgraph convert model.onnx --to variadic-split -o model.xml    (OpenVINO IR, by OpenVINO)
     """
     to, target = options["to"], options["target"]
-    goals = ("to", "opset", "target", "fold", "ir_version", "read_by_form", "fix_defaults")
+    goals = ("to", "opset", "target", "fold", "standard", "ir_version", "read_by_form", "fix_defaults")
     if not any(options[name] for name in goals):
         raise click.UsageError(
-            "Give a runtime with --target, the form of the splits with --to, an opset with --opset, --fold, or "
-            "--ir-version; or --read-by-form or --fix-defaults."
+            "Give a runtime with --target, the form of the splits with --to, an opset with --opset, --standard, "
+            "--fold, or --ir-version; or --read-by-form or --fix-defaults."
         )
     if target is not None and (to is not None or options["explicit_lengths"]):
         raise click.UsageError("--target says which forms of splits are read; it goes with --opset only.")

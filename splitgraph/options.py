@@ -170,7 +170,7 @@ class Converting(NamedTuple):
 
     opset: of ai.onnx; None keeps the model's own. to: the form of the splits. target: the runtime that the model is
     for. explicit_lengths: splits get explicit lengths, and functions are inlined. ir_version: of the result. fold: what
-    is known of the model is written first.
+    is known of the model is written first. standard: operators of other domains are written in those of ai.onnx.
     """
 
     opset: Annotated[int | None, Option("The ai.onnx opset to convert to.", metavar="N", kind="integer")] = None
@@ -192,23 +192,32 @@ class Converting(NamedTuple):
         bool,
         Option("Write what is known: values that are the same in every run, and sizes, without the nodes for them."),
     ] = False
+    standard: Annotated[
+        bool, Option("Write operators of com.microsoft, and of ai.onnx.ml where they have a form, in those of ai.onnx.")
+    ] = False
 
     @property
     def only_folds(self) -> bool:
         """Return True if no form, opset or runtime is wanted beside folding."""
-        return self.fold and (self.opset, self.to, self.target) == (None,) * 3
+        return self.fold and not self._wants_more
 
     @property
     def only_ir_version(self) -> int | str | None:
         """Return the new IR version, or "keep", if nothing else is wanted; None otherwise."""
-        return None if self.fold or (self.opset, self.to, self.target) != (None,) * 3 else self.ir_version
+        return None if self.fold or self._wants_more else self.ir_version
+
+    @property
+    def _wants_more(self) -> bool:
+        """Return True if more is wanted than folding and another IR version."""
+        return self.standard or (self.opset, self.to, self.target) != (None,) * 3
 
     @property
     def tag(self) -> str:
         """Return the tag in the name of the result: "opset18.split"."""
         opset = None if self.opset is None else f"opset{self.opset}"
         ir_version = None if self.only_ir_version is None else f"ir{self.only_ir_version}"
-        return ".".join(filter(None, (opset, self.to, self.target, "folded" if self.fold else None, ir_version)))
+        done = ("standard" if self.standard else None, "folded" if self.fold else None)
+        return ".".join(filter(None, (opset, self.to, self.target, *done, ir_version)))
 
 
 Wanted = Converting | NewSizes
@@ -470,6 +479,7 @@ class ConvertOptions(RewriteOptions, total=False):
     target: str | None
     explicit_lengths: bool
     fold: bool
+    standard: bool
     runtime_python: StrPath | Sequence[StrPath]
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 NO_OPSET = "OpenVINO IR has no opset of ONNX; only ONNX models go from opset to opset"
 _NO_FOLDING = "OpenVINO folds an IR itself when it loads one; fold is for ONNX models"
+_NO_STANDARD = "OpenVINO IR has no operators of com.microsoft; standard is for ONNX models"
 _NO_IR_VERSION = "OpenVINO IR has no IR version of ONNX; leave ir_version out"
 
 
@@ -87,6 +88,8 @@ def _checked(wanted: Converting, leeway: Leeway) -> Converting:
     """Return what `convert` is asked for, with its opset as an int."""
     if not isinstance(wanted.fold, bool):
         raise SplitgraphError(f"fold is {wanted.fold!r}; it must be True or False")
+    if not isinstance(wanted.standard, bool):
+        raise SplitgraphError(f"standard is {wanted.standard!r}; it must be True or False")
     if wanted.target is not None:
         import_whole("splitgraph.runtimes.target")
         from splitgraph.runtimes.target import find_target
@@ -97,9 +100,10 @@ def _checked(wanted: Converting, leeway: Leeway) -> Converting:
         return wanted
     if wanted.opset is not None:
         return wanted._replace(opset=integer_opset(wanted.opset))
-    asked = wanted.ir_version is not None or wanted.fold or leeway.fix_defaults or leeway.read_by_form
+    asked = wanted.ir_version is not None or wanted.fold or wanted.standard
+    asked = asked or leeway.fix_defaults or leeway.read_by_form
     if wanted.to is None and (not asked or wanted.explicit_lengths):
-        text = "convert needs a form of the splits (to), an opset, both, a target, fold, or an IR version"
+        text = "convert needs a form of the splits (to), an opset, both, a target, standard, fold, or an IR version"
         raise SplitgraphError(text)
     return wanted
 
@@ -112,16 +116,18 @@ def _steps(wanted: Converting, leeway: Leeway, running: Running | None, say: Cal
     # On its way to an opset a node needs no other form between; all other conversions read the model's own opset.
     if wanted.opset is None or wanted.target is not None:
         yield from _own_form(leeway, may_move=wanted.target is not None)
+    if wanted.standard:
+        yield partial(_as_standard, wanted)
     if wanted.fold:
         yield _folded
     if wanted.target is not None:
         yield partial(_for_target, wanted, running, say)
         return
-    if wanted.opset is not None:
+    if wanted.opset is not None and not wanted.standard:
         yield partial(_at_opset, wanted.opset, wanted.ir_version)
     if wanted.to is not None:
         yield partial(_in_form, wanted)
-    elif wanted.opset is None and not (wanted.fold and wanted.ir_version is None):
+    elif wanted.opset is None and not ((wanted.fold or wanted.standard) and wanted.ir_version is None):
         yield partial(_at_ir_version, wanted)
 
 
@@ -154,6 +160,15 @@ def _in_own_form(may_move: bool, start: StartingModel) -> Rewrite | None:
     from splitgraph.conversion.opset import in_own_form
 
     return in_own_form(start.model, start.leeway, may_move=may_move)
+
+
+def _as_standard(wanted: Converting, start: StartingModel) -> Rewrite:
+    import_whole("splitgraph.conversion.standard")
+    from splitgraph.conversion.standard import convert_standard
+
+    # A target has an opset of its own, which the step for it goes to.
+    opset = wanted.opset if wanted.target is None else None
+    return convert_standard(start.model, opset, wanted.ir_version, start.leeway, owned=start.owned)
 
 
 def _folded(start: StartingModel) -> Rewrite:
@@ -265,6 +280,8 @@ def _ir_as_wanted(wanted: Converting, start: StartingModel) -> Rewrite:
         raise SplitgraphError(NO_OPSET)
     if wanted.fold:
         raise SplitgraphError(_NO_FOLDING)
+    if wanted.standard:
+        raise SplitgraphError(_NO_STANDARD)
     if (wanted.to is None and wanted.target is None) or wanted.ir_version is not None:
         raise SplitgraphError(_NO_IR_VERSION)
     if wanted.target is not None:

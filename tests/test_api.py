@@ -80,6 +80,7 @@ SIGNATURES = {
         "read_by_form": False,
         "fix_defaults": False,
         "fold": False,
+        "standard": False,
         "verify": False,
         **RUNNING,
         "runtime_python": (),

@@ -82,6 +82,8 @@ def _how_it_is(rewrite: Rewrite, rewritten: Rewritten, wanted: Wanted) -> str:
         return _how_it_is_for(wanted.target, rewrite)
     if wanted.to is not None:
         return f"has nothing to rewrite as {wanted.to}"
+    if wanted.standard:
+        return "has no operator of another domain that has a standard form"
     return "has nothing that is known and not written" if wanted.fold else f"already has opset {wanted.opset}"
 
 
@@ -117,6 +119,8 @@ def _what_it_cannot(wanted: Wanted, opset: int | None) -> str:
         return "get these sizes"
     if wanted.target is not None:
         return f"be converted for {wanted.target}"
+    if wanted.standard:
+        return "be written in operators of ai.onnx alone"
     if wanted.opset is not None:
         return f"go to opset {wanted.opset}" if opset is None else f"go from opset {opset} to {wanted.opset}"
     if wanted.only_ir_version is not None:

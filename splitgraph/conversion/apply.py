@@ -175,6 +175,8 @@ def _edit_node(node: NodeProto, edited: Node) -> None:
     """Give a node what it has as edited. Attributes that stay are left alone, with the graphs in them."""
     changed = [] if edited.original is None else changed_attributes(edited.original, edited.attributes)
     node.op_type = edited.op_type
+    if plain_domain(node.domain) != "":
+        node.ClearField("domain")
     if node.input[:] != edited.inputs:
         node.input[:] = edited.inputs
     if node.output[:] != edited.outputs:

@@ -17,16 +17,17 @@ from splitgraph.conversion.notation.function_bodies import expand
 from splitgraph.conversion.notation.node_at_boundary import Inexact, NodeAtBoundary
 from splitgraph.conversion.operators.known_results import KNOWN_RESULTS, write_known_result
 from splitgraph.conversion.operators.registry import Step, adapter_of
+from splitgraph.conversion.operators.standard import StandardForm, standard_form
 from splitgraph.conversion.plan import Replacement
 from splitgraph.conversion.splits.lower import SplitNode, lower_split
 from splitgraph.conversion.wider_types import widen
 from splitgraph.findings.diagnostics import Diagnostic, diagnostic
 from splitgraph.model.onnx_proto import AttributeProto, NodeProto
-from splitgraph.model.schemas import OperatorVersion
+from splitgraph.model.schemas import OperatorVersion, newest_opset
 from splitgraph.model.schemas.experimental import UNSPECIFIED, experiments_end
 from splitgraph.model.schemas.fit import Slot, misfits
 from splitgraph.model.schemas.history import version_at
-from splitgraph.model.scopes import Scope, plain_domain
+from splitgraph.model.scopes import Scope, operator_name, plain_domain
 from splitgraph.splits import SPLIT_OPERATORS, variant_at
 
 # Exceptions of arithmetic over shapes and attributes that contradict each other.
@@ -52,7 +53,8 @@ class Ladder:
     """Converts the nodes of one graph from opset `from_opset` to `to_opset` of ai.onnx.
 
     values: what is known of its values. graph_reads: whether a node or an output of the model reads a value.
-    assumptions: sentences about element types that are unknown and were assumed.
+    assumptions: sentences about element types that are unknown and were assumed. standard: operators of other domains
+    are written in those of ai.onnx.
     """
 
     from_opset: int
@@ -62,6 +64,7 @@ class Ladder:
     graph_reads: Callable[[str], bool]
     cache: ConversionCache
     assumptions: dict[str, None] = field(default_factory=dict)
+    standard: bool = False
 
     def convert(self, node: NodeProto, key: Key | None, location: str, emission: Emission) -> Replacement:
         """Return what becomes of a node of ai.onnx at the target opset. key: of the cache. Raises Blocked with all
@@ -85,7 +88,11 @@ class Ladder:
             if self.stays(node, climb.location) and self.stays(without_left_out(node, left_out), climb.location):
                 return KEPT
             raise Blocked([blocker(node, left_out, "SG405", climb.location)])
-        nodes = climb.take(Node.of(node), self.from_opset, is_own=True)
+        form = standard_form(plain_domain(node.domain), node.op_type, self.from_opset) if self.standard else None
+        if form is not None:
+            nodes = climb.write_standard(Node.of(node), form)
+        else:
+            nodes = climb.take(Node.of(node), self.from_opset, is_own=True)
         if climb.blockers:
             raise Blocked(climb.blockers)
         if not climb.adapted:
@@ -112,6 +119,9 @@ class Ladder:
         ]
         if not climb.adapted or not foreign:
             return blockers
+        if self.standard and standard_form(plain_domain(node.domain), node.op_type, self.from_opset) is not None:
+            known = [blocker for blocker in foreign if blocker.code == "SG425"]
+            return known or [self._without_form_here(node, climb, foreign)]
         stop = self.cache.stop(key, lambda: self._nearest(node, climb))
         # The reasons at that opset come first: they are why the node stops there.
         messages = dict.fromkeys(blocker.message for blocker in foreign)
@@ -125,20 +135,30 @@ class Ladder:
         made = diagnostic(foreign[0].code, text, climb.location, help=help, blocking_opset=blocking)
         return [*(blocker for blocker in blockers if blocker not in foreign), made]
 
+    def _without_form_here(self, node: NodeProto, climb: Climb, blockers: Sequence[Diagnostic]) -> Diagnostic:
+        """Return the blocker of a node of another domain whose standard form does not go to the target."""
+        reasons = dict.fromkeys(blocker.message for blocker in blockers)
+        text = f"{operator_name(node)} has no standard form at opset {self.to_opset}: "
+        text += "; ".join(list(reasons)[:_MOST_REASONS])
+        above = range(self.to_opset + 1, newest_opset() + 1)
+        first = next((opset for opset in above if not self._is_refused(node, climb, opset)), None)
+        help = "Export the node as operators of ai.onnx." if first is None else f"Give opset {first}, which has it."
+        return diagnostic("SG425", text, climb.location, help=help)
+
     def _nearest(self, node: NodeProto, climb: Climb) -> int:
         """Return the opset nearest to the target to which the node can be converted."""
+        return nearest_opset(self.from_opset, self.to_opset, partial(self._is_refused, node, climb))
 
-        def is_refused(opset: int) -> bool:
-            # With a cache of its own: the other one holds what nodes become at the target.
-            cache = ConversionCache(self.values, self.cache.names, self.cache.left_out)
-            trial = replace(self, to_opset=opset, cache=cache, assumptions={})
-            try:
-                trial._convert(node, Climb(trial, climb.location, climb.emission.afresh(opset)))
-            except Blocked:
-                return True
-            return False
-
-        return nearest_opset(self.from_opset, self.to_opset, is_refused)
+    def _is_refused(self, node: NodeProto, climb: Climb, opset: int) -> bool:
+        """Return True if a node cannot be converted to an opset."""
+        # With a cache of its own: the other one holds what nodes become at the target.
+        cache = ConversionCache(self.values, self.cache.names, self.cache.left_out)
+        trial = replace(self, to_opset=opset, cache=cache, assumptions={})
+        try:
+            trial._convert(node, Climb(trial, climb.location, climb.emission.afresh(opset)))
+        except Blocked:
+            return True
+        return False
 
 
 def nearest_opset(from_opset: int, to_opset: int, is_refused: Callable[[int], bool]) -> int:
@@ -207,6 +227,26 @@ class Climb:
         """Return True when a node of the model, or one that was written on the way, reads a value."""
         self.asked_for_readers = True
         return name in self.read or self.ladder.graph_reads(name)
+
+    # From another domain -------------------------------------------------------------------------------------------
+
+    def write_standard(self, node: Node, form: StandardForm) -> list[Node]:
+        """Return the nodes that a node of another domain becomes at the target."""
+        assert node.original is not None
+        opset = max(self.to_opset, form.opset)
+        attempt = NodeAtBoundary.at(node, self, opset, True, form.version, form.version)
+        attempt.dialect = opset
+        label = operator_name(node.original)
+        made, failed = self.go(form.write, attempt, f"{label} is written in operators of ai.onnx")
+        if made is not None:
+            return made
+        if isinstance(failed, Inexact):
+            help = f"{failed.help[:1].upper()}{failed.help[1:]}." if failed.help else None
+            failed = [
+                diagnostic("SG425", f"{label} has no standard form here: {failed.reason}", self.location, help=help)
+            ]
+        self.blockers += failed
+        return [node]
 
     # Over the boundaries -------------------------------------------------------------------------------------------
 

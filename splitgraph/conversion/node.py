@@ -9,6 +9,7 @@ from splitgraph.model.attributes import CONSTANT_DTYPES, HOLDING_GRAPHS, make_at
 from splitgraph.model.onnx_proto import AttributeProto, GraphProto, NodeProto
 from splitgraph.model.schemas import Formal, OperatorVersion
 from splitgraph.model.schemas.fit import Slot, formal_at, possible_types
+from splitgraph.model.scopes import plain_domain
 from splitgraph.model.value_type import DTYPE_NAMES, ValueType
 
 
@@ -46,7 +47,9 @@ class Node:
     def is_edited(self) -> bool:
         """True when the node differs from its original, or has none."""
         node = self.original
-        if node is None or self.wrap or node.op_type != self.op_type or len(node.attribute) != len(self.attributes):
+        if node is None or self.wrap or plain_domain(node.domain) != "":
+            return True
+        if node.op_type != self.op_type or len(node.attribute) != len(self.attributes):
             return True
         if list(node.input) != self.inputs or list(node.output) != self.outputs:
             return True

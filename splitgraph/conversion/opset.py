@@ -45,19 +45,21 @@ def convert_opset(
     *,
     owned: bool = False,
     walked: Walked | None = None,
+    standard: bool = False,
 ) -> Rewrite:
     """Return a copy of the model at another opset of ai.onnx, every node exact; the model itself is not changed.
 
     ir_version: of the result. None is the model's own, raised to what a newer opset needs or lowered to the one that
     came with an older opset; "keep" lowers nothing. leeway: what the user permits. owned: nobody else has the model, so
-    that it is edited itself and not copied. walked: as `repaired`. Raises ConversionError with every blocker, and
-    SplitgraphError for an opset that does not exist.
+    that it is edited itself and not copied. walked: as `repaired`. standard: operators of other domains are written in
+    those of ai.onnx. Raises ConversionError with every blocker, and SplitgraphError for an opset that does not exist.
     """
     check_ir_version(ir_version)
     own = model.ir_version
-    rewrite, walked, plan = _drafted(model, to_opset, leeway, walked)
+    rewrite, walked, plan = _drafted(model, to_opset, leeway, walked, standard)
     from_opset = walked.opset.get("", to_opset)
-    plan.raise_blockers(f"the model cannot go from opset {from_opset} to {to_opset}", rewrite.diagnostics)
+    what = "be written in operators of ai.onnx alone" if standard else f"go from opset {from_opset} to {to_opset}"
+    plan.raise_blockers(f"the model cannot {what}", rewrite.diagnostics)
     # Asked before the model is edited.
     names_parts = from_opset != to_opset and has_unnamed_parts(walked)
     rewrite = rewrite.then(apply_plan(plan, rewrite.model, owned=owned or rewrite.model is not model))
@@ -166,7 +168,9 @@ class _Draft(NamedTuple):
     plan: Plan
 
 
-def _drafted(model: ModelProto, to_opset: int, leeway: Leeway, walked: Walked | None = None) -> _Draft:
+def _drafted(
+    model: ModelProto, to_opset: int, leeway: Leeway, walked: Walked | None = None, standard: bool = False
+) -> _Draft:
     """Return the draft with the fewest blockers. walked: as `repaired`. Raises SplitgraphError for an opset that does
     not exist.
     """
@@ -174,30 +178,32 @@ def _drafted(model: ModelProto, to_opset: int, leeway: Leeway, walked: Walked | 
     if not 1 <= to_opset <= newest:
         raise SplitgraphError(f"there is no opset {to_opset} of ai.onnx; splitgraph knows 1 to {newest}")
     load_families()
-    drafted = _draft(model, to_opset, leeway, walked)
+    drafted = _draft(model, to_opset, leeway, walked, standard)
     if drafted.plan.blockers:
-        drafted = _with_functions_inlined(drafted, model, to_opset)
+        drafted = _with_functions_inlined(drafted, model, to_opset, standard)
         # The nodes of the user; and those that the preparation wrote or inlined.
         named = with_nodes(drafted.plan.blockers, scopes(model))
         drafted.plan.blockers = list(with_nodes(named, drafted.walked.scopes))
     return drafted
 
 
-def _draft(model: ModelProto, to_opset: int, leeway: Leeway, walked: Walked | None = None) -> _Draft:
+def _draft(
+    model: ModelProto, to_opset: int, leeway: Leeway, walked: Walked | None = None, standard: bool = False
+) -> _Draft:
     rewrite, walked = repaired(model, leeway, walked)
     for exists_from, prepare in _PREPARATIONS:
         first = prepare(rewrite.model, walked) if to_opset < exists_from else None
         if first is not None and not first.needed(walked):
             rewrite = rewrite.then(apply_plan(first, rewrite.model))
             walked = walk_model(rewrite.model, walked.leeway)
-    plan = plan_opset(rewrite.model, walked, to_opset)
+    plan = plan_opset(rewrite.model, walked, to_opset, standard=standard)
     refuse_unknown_versions(plan, walked.scopes)
     if walked.set_aside:
         plan.blockers += [*plan.needed(walked), *gaining_meaning(walked, to_opset)]
     return _Draft(rewrite, walked, plan)
 
 
-def _with_functions_inlined(first: _Draft, model: ModelProto, to_opset: int) -> _Draft:
+def _with_functions_inlined(first: _Draft, model: ModelProto, to_opset: int, standard: bool) -> _Draft:
     """Return the draft of the model with its local functions inlined, where it has fewer blockers; otherwise the first
     draft. In a function body, attributes and types may be unknown that each call gives.
     """
@@ -217,7 +223,7 @@ def _with_functions_inlined(first: _Draft, model: ModelProto, to_opset: int) -> 
         return first._replace(rewrite=first.rewrite.then(step(first.rewrite.model, (), [note])))
     if inlined is model:
         return first
-    second = _draft(inlined, to_opset, first.walked.leeway)
+    second = _draft(inlined, to_opset, first.walked.leeway, standard=standard)
     if len(second.plan.blockers) >= len(first.plan.blockers):
         return first
     text = f"{told_inlined(model, ours_too=False)}; their bodies as written cannot be converted to opset {to_opset}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from operator import attrgetter
@@ -15,9 +15,10 @@ from splitgraph.conversion.keep import CONTRADICTIONS, Route, is_unknown, route_
 from splitgraph.conversion.known_values import KnownValues, find_left_out, reads_left_out
 from splitgraph.conversion.node import Node
 from splitgraph.conversion.operators.registry import decision
+from splitgraph.conversion.operators.standard import MACHINE_LEARNING, standard_form, why_not
 from splitgraph.conversion.plan import Plan, Replacement, errors_of, needed_by_conversion, opset_of
 from splitgraph.conversion.splits.lower import plan_splits
-from splitgraph.findings.diagnostics import Diagnostic, diagnostic
+from splitgraph.findings.diagnostics import Diagnostic, Severity, diagnostic
 from splitgraph.inference import Walked
 from splitgraph.inference.operators import plugin_advice
 from splitgraph.inference.repairs import FIRST_OPSET, INT32_INPUTS
@@ -35,6 +36,7 @@ from splitgraph.model.scopes import (
     function_key,
     function_location,
     node_label,
+    operator_name,
     plain_domain,
     roots,
 )
@@ -53,21 +55,24 @@ _HOW_TO_TYPE = "To be certain, declare the output types of unknown operators in 
 _ROUNDING = kinds.BASIC | kinds.ADDED | kinds.ROUNDED | {"Div"}
 
 
-def plan_opset(model: ModelProto, walked: Walked, to_opset: int) -> Plan:
-    """Return the plan of the conversion to opset `to_opset`: all edits, or all blockers."""
+def plan_opset(model: ModelProto, walked: Walked, to_opset: int, *, standard: bool = False) -> Plan:
+    """Return the plan of the conversion to opset `to_opset`: all edits, or all blockers.
+
+    standard: operators of other domains that have a standard form are written in those of ai.onnx.
+    """
     main = walked.graphs.get(MAIN)
     if main is not None:
         # The names of all nodes take as much memory as the rest of the plan, and a fresh name is hardly ever one of
         # them. So they are compared afterwards. ONNX keeps names of nodes and values apart: initializers do not matter.
         names = FreshNames(used_names(model, walked.scopes, defined=MAIN), main.types)
-        plan = _plan_opset(model, walked, to_opset, names)
+        plan = _plan_opset(model, walked, to_opset, names, standard)
         others = names.given - {constant.name for edits in plan.edits.values() for constant in edits.constants}
         if not others or others.isdisjoint(map(_NAME_OF, walked.scopes[0].nodes)):
             return plan
-    return _plan_opset(model, walked, to_opset, FreshNames(used_names(model, walked.scopes)))
+    return _plan_opset(model, walked, to_opset, FreshNames(used_names(model, walked.scopes)), standard)
 
 
-def _plan_opset(model: ModelProto, walked: Walked, to_opset: int, names: FreshNames) -> Plan:
+def _plan_opset(model: ModelProto, walked: Walked, to_opset: int, names: FreshNames, standard: bool) -> Plan:
     plan = Plan(opset=to_opset, left_out=find_left_out(model, walked.scopes))
     if to_opset < _CASTS_ARE_INFERRED_FROM <= walked.opset.get("", to_opset):
         plan.finish = declare_casts
@@ -82,7 +87,7 @@ def _plan_opset(model: ModelProto, walked: Walked, to_opset: int, names: FreshNa
     for root in roots(walked.scopes):
         imported = root[0].imports.get("")
         entries = shared.setdefault(imported, {}) if root[0].in_function else None
-        _plan_root(plan, model, walked, root, to_opset, names, functions, entries)
+        _plan_root(plan, model, walked, root, to_opset, names, functions, entries, standard)
     return plan
 
 
@@ -124,13 +129,16 @@ def _plan_root(
     names: FreshNames,
     functions: Collection[FunctionKey],
     shared: Entries | None,
+    standard: bool,
 ) -> None:
     plan.start(root)
     plan.notes += [note for scope in root for note in _told_forms(scope, forms_in(walked, scope))]
     affected = {
-        scope.path: _affected(scope, walked.visits(scope), to_opset, functions, forms_in(walked, scope))
+        scope.path: _affected(scope, walked.visits(scope), to_opset, functions, forms_in(walked, scope), standard)
         for scope in root
     }
+    for blocker in [blocker for scope in root for blocker in affected[scope.path].without_form]:
+        (plan.blockers if blocker.severity == "error" else plan.notes).append(blocker)
     for op_type in dict.fromkeys(name for nodes in affected.values() for name in nodes.unknown):
         text = f"ai.onnx has no operator {op_type}: it is kept, but its meaning at opset {to_opset} is unknown"
         plan.notes.append(diagnostic("SG303", text, "main", severity="warning", help=plugin_advice(op_type)))
@@ -146,7 +154,7 @@ def _plan_root(
     for scope in reversed(root):
         others = affected[scope.path].others
         if others:
-            planner = _ScopePlanner(plan, model, walked, scope, to_opset, names, caches[scope.path])
+            planner = _ScopePlanner(plan, model, walked, scope, to_opset, names, caches[scope.path], standard)
             blocked += planner.plan_nodes(others)
     plan.changes[first:] = reversed(plan.changes[first:])
     plan.blockers += [nodes for group in reversed(blocked) for nodes in group]
@@ -154,12 +162,13 @@ def _plan_root(
 
 class _Affected(NamedTuple):
     """The nodes of ai.onnx in a graph that may change, by index: splits and others. unknown: operators that ai.onnx
-    does not have, which are kept.
+    does not have, which are kept. without_form: findings about nodes of other domains that have no standard form.
     """
 
     splits: list[int]
     others: list[int]
     unknown: list[str]
+    without_form: list[Diagnostic]
 
 
 def forms_in(walked: Walked, scope: Scope) -> Mapping[int, Form]:
@@ -187,13 +196,19 @@ def _affected(
     to_opset: int,
     functions: Collection[FunctionKey],
     forms: Mapping[int, Form],
+    standard: bool,
 ) -> _Affected:
-    affected = _Affected([], [], [])
+    affected = _Affected([], [], [], [])
 
     def list_for(index: int) -> list[int] | None:
         node = nodes[index]
         op_type, from_opset = node.op_type, forms[index].opset if index in forms else scope.imports.get("")
-        if plain_domain(node.domain) != "" or (functions and called_function(node) in functions):
+        domain = plain_domain(node.domain)
+        if functions and called_function(node) in functions:
+            return None
+        if standard and standard_form(domain, op_type, from_opset) is not None:
+            return affected.others
+        if domain != "":
             return None
         if op_type in SPLIT_OPERATORS:
             return None if variant_at(op_type, opset_of(scope.imports)) is None else affected.splits
@@ -213,7 +228,25 @@ def _affected(
         indices = list_for(index) if visit is None else lists[visit]
         if indices is not None:
             indices.append(index)
+    if standard:
+        affected.without_form.extend(_without_form(scope, functions))
     return affected
+
+
+def _without_form(scope: Scope, functions: Collection[FunctionKey]) -> Iterator[Diagnostic]:
+    """Yield a finding for each node of another domain that is known to have no standard form: an error for what only
+    onnxruntime reads, a note for what ONNX itself defines.
+    """
+    for index, node in enumerate(scope.nodes):
+        domain = plain_domain(node.domain)
+        if domain == "" or called_function(node) in functions or standard_form(domain, node.op_type) is not None:
+            continue
+        reason = why_not(domain, node.op_type)
+        if reason is not None:
+            text = f"{operator_name(node)} has no standard form: {reason}"
+            severity: Severity = "info" if domain == MACHINE_LEARNING else "error"
+            place = f"{scope.location}/{node_label(node, index)}"
+            yield diagnostic("SG425", text, place, severity=severity)
 
 
 @dataclass(slots=True)
@@ -227,6 +260,7 @@ class _ScopePlanner:
     to_opset: int
     names: FreshNames
     cache: ConversionCache
+    standard: bool
 
     def plan_nodes(self, indices: Sequence[int]) -> list[Sequence[Diagnostic]]:
         """Plan the nodes with these indices, the last one first. Return the blockers of each, in that order.
@@ -235,7 +269,9 @@ class _ScopePlanner:
         """
         scope, cache, blocked = self.scope, self.cache, list[Sequence[Diagnostic]]()
         is_read = partial(self.plan.is_read, scope.path)
-        own = Ladder(scope.imports[""], self.to_opset, cache.values, scope.in_function, is_read, cache)
+        own = Ladder(
+            scope.imports[""], self.to_opset, cache.values, scope.in_function, is_read, cache, standard=self.standard
+        )
         forms = forms_in(self.walked, scope)
         of_forms = {opset: replace(own, from_opset=opset) for opset in {form.opset for form in forms.values()}}
         visits, nodes, kept = self.walked.visits(scope), scope.nodes, cache.kept_visits

@@ -441,6 +441,13 @@ _code(
     "If it follows from a size, say how: reshape --follow OUTPUT[ENTRY]=DIMENSION; or say that it stays: reshape "
     "--keep OUTPUT[ENTRY] (Python: follow, keep).",
 )
+_code(
+    "SG425",
+    "no standard form",
+    "convert --standard found an operator of another domain that operators of ai.onnx cannot express, at this opset or "
+    "at all, or not with these inputs and attributes.",
+    "The message says what is in the way, and which opset has the form.",
+)
 
 # 5xx: verification ----------------------------------------------------------------------------------------------
 _code(

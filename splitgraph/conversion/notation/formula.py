@@ -254,7 +254,7 @@ class Formula:
         if dtype in _PLAIN:
             return self.term(np.array(value, dtype=dtype))
         if not dtype:
-            raise Inexact("the element type of its input is unknown")
+            raise Inexact("the element type of its input is unknown", "declare it in value_info")
         if dtype == "string":
             tensor = numpy_helper.from_array(np.array("", object))
         else:

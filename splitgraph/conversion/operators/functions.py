@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from splitgraph.conversion.notation.formula import INTEGER_BITS, Formula, Term, has_no_zero
 from splitgraph.conversion.notation.node_at_boundary import Inexact, NodeAtBoundary
 from splitgraph.conversion.operators.broadcasting import broadcasts_as_numpy_from_7
@@ -62,6 +64,24 @@ def write_celu_with_elu(node: NodeAtBoundary) -> None:
     curve = (f.apply("Exp", data / alpha) - 1.0) * alpha
     # min(0, curve) is -max(0, -curve).
     f.give(f.apply("Relu", data) - f.apply("Relu", -curve))
+
+
+# Gelu ---------------------------------------------------------------------------------------------------------------
+
+
+@downward("Gelu", 20)
+def write_gelu_with_erf_or_tanh(node: NodeAtBoundary) -> None:
+    """Write x * (1 + erf(x / sqrt(2))) / 2, or the approximation of the erf by a tanh. The function body casts each
+    constant to the type of the data at run time.
+    """
+    f = Formula(node)
+    data = f.value(node.inputs[0], node.known_dtype())
+    if node.known_value_or_default("approximate") == "tanh":
+        bent = data * data * data * 0.044715 + data
+        curve = f.apply("Tanh", bent * math.sqrt(2 / math.pi))
+    else:
+        curve = f.apply("Erf", data / math.sqrt(2))
+    f.give((curve + 1.0) * (data * 0.5))
 
 
 # Pow ----------------------------------------------------------------------------------------------------------------

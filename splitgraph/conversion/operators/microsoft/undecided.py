@@ -1,0 +1,29 @@
+"""Operators of com.microsoft that have no standard form in this version, and those of layouts that no file explains."""
+
+from __future__ import annotations
+
+from splitgraph.conversion.operators.standard import without_form
+
+without_form(
+    "Attention AttnLSTM BeamSearch BifurcationDetector BranchwiseRMSNorm CDist CausalConvWithState "
+    "ConvTransposeWithDynamicPads CropAndResize DecoderMaskedMultiHeadAttention DequantizeLinear "
+    "DynamicQuantizeLSTM DynamicQuantizeMatMul DynamicTimeWarping EmbedLayerNormalization EngramGate "
+    "ExpandDims FusedConv FusedGemm FusedMatMul GatedAdd GatedDeltaNet GatedRMSNorm GatherBlockQuantized "
+    "GatherND GatherPacked GreedySearch GridSample GroupQueryAttention HyperConnectionPostMix "
+    "HyperConnectionPreMix Inverse LinearAttention LinearAttentionGate MRotaryEmbedding MatMulBnb4 "
+    "MatMulFpQ4 MatMulInteger16 MatMulIntegerToFloat MatMulNBits MaxpoolWithMask MoE MoEGroupRouter "
+    "MultiHeadAttention MurmurHash3 NGramHashMapping NGramRepeatBlock NhwcMaxPool Pad QAttention "
+    "QEmbedLayerNormalization QGemm QLinearAdd QLinearAveragePool QLinearConcat QLinearConv "
+    "QLinearGlobalAveragePool QLinearLeakyRelu QLinearMul QLinearSigmoid QLinearSoftmax QLinearWhere QMoE "
+    "QuantizeLinear Range RotaryEmbedding SampleOp Sampling SkipLayerNormalization "
+    "SkipSimplifiedLayerNormalization SparseAttention SparseToDenseMatMul Tokenizer TransposeMatMul Trilu "
+    "UnfoldTensor Unique VarlenCausalConvWithState VarlenNGramHashMapping WhisperBeamSearch "
+    "WordConvEmbedding ",
+    "this version of splitgraph does not write it",
+)
+without_form(
+    "AveragePool Conv GlobalAveragePool GlobalMaxPool MaxPool ReorderInput ReorderOutput Upsample",
+    "its channels lie in blocks as wide as those of the processor that saved the model, which the model does not tell; "
+    "save it again at the level extended",
+    domain="com.microsoft.nchwc",
+)
