@@ -7,9 +7,10 @@ from functools import partial
 
 from splitgraph.commands.all_targets import all_targets
 from splitgraph.commands.many import run_models
+from splitgraph.findings.diagnostics import findings_phrase
 from splitgraph.findings.exit_codes import CLEAN
 from splitgraph.options import Leeway, Shown
-from splitgraph.reports.pages import accepted_findings, findings_phrase, findings_table
+from splitgraph.reports.pages import accepted_findings, findings_table
 from splitgraph.reports.printing import print_document, print_result, working
 from splitgraph.reports.text import BLANK, Block, count, line, opset_text, table
 from splitgraph.runtimes.check import TargetCheck

@@ -39,7 +39,8 @@ def doctor(*, as_json: bool) -> int:
 
 
 def _page(report: InstallationReport) -> list[Block]:
-    from splitgraph.reports.pages import findings_phrase, findings_table
+    from splitgraph.findings.diagnostics import findings_phrase
+    from splitgraph.reports.pages import findings_table
     from splitgraph.reports.text import BLANK, line, table
 
     title = (f"splitgraph {splitgraph.__version__}", "bold")

@@ -59,7 +59,7 @@ def _print_page(inferred: Inferred, model: Path, with_values: bool) -> None:
 
 
 def _say_errors(analysis: Analysis, model: Path) -> int:
-    from splitgraph.reports.pages import findings_phrase
+    from splitgraph.findings.diagnostics import findings_phrase
 
     errors = [d for d in analysis.diagnostics if d.severity == "error"]
     say_error(f"{model}: {findings_phrase(errors)}")

@@ -27,7 +27,7 @@ def report(call: Call, *, after: Path | None) -> int:
 
 
 def _report(task: FileTask, shown: Shown) -> int:
-    from splitgraph.reports.pages import findings_phrase
+    from splitgraph.findings.diagnostics import findings_phrase
 
     reported = report_file(task, working)
     drawn = [(str(source), analysis) for source, analysis in zip(sources_of(task), reported.analyses, strict=True)]

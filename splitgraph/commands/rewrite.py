@@ -92,8 +92,11 @@ def _how_it_is_for(target: str, rewrite: Rewrite) -> str:
     ran = rewrite.ran
     if ran is not None and ran.answer == "equal":
         return f"runs in {ran.label} as it is, equal on {count(ran.cases, 'input')}"
+    from splitgraph.runtimes.target import find_target
+
     is_open = any(finding.code in ("SG705", "SG707") for finding in rewrite.diagnostics)
-    is_so = f"has nothing that {target} is known to refuse" if is_open else f"is as {target} reads it"
+    is_known = find_target(target).measured is not None and not is_open
+    is_so = f"is read by {target} as it is" if is_known else f"has nothing that {target} is known to refuse"
     return is_so if ran is None else f"{is_so}; {ran.told}"
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple
 
-from splitgraph.findings.diagnostics import Diagnostic
+from splitgraph.findings.diagnostics import Diagnostic, findings_phrase
 from splitgraph.formats import HeldModel, in_memory, onnx_model, save_held
 from splitgraph.formats.kinds import M_co
 from splitgraph.model.onnx_proto import ModelProto
@@ -34,6 +34,11 @@ class Change:
     why: str
 
 
+def _versions_text(opset: Mapping[str, int]) -> str:
+    """Return the versions of domains: "ai.onnx 17, com.microsoft 1"."""
+    return ", ".join(f"{domain or 'ai.onnx'} {version}" for domain, version in opset.items())
+
+
 class Tolerance(NamedTuple):
     """The largest difference of floating-point results, relative and absolute."""
 
@@ -52,7 +57,7 @@ class GivenSizes(NamedTuple):
     readings: Mapping[Any, int]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Rewrite(Generic[M_co]):
     """The result of `upgrade`, `downgrade`, `convert` and `reshape`.
 
@@ -71,7 +76,7 @@ class Rewrite(Generic[M_co]):
     if it was not to be run there.
     """
 
-    held: M_co | HeldModel[M_co] = field(repr=False)
+    held: M_co | HeldModel[M_co]
     changes: tuple[Change, ...]
     diagnostics: tuple[Diagnostic, ...] = ()
     verification: Verification | None = None
@@ -83,11 +88,18 @@ class Rewrite(Generic[M_co]):
     source: str = ""
     read_by_form: bool = False
     fixed_defaults: bool = False
-    analysis: Any = field(default=None, repr=False, compare=False)
-    new_sizes: GivenSizes | None = field(default=None, repr=False, compare=False)
+    analysis: Any = field(default=None, compare=False)
+    new_sizes: GivenSizes | None = field(default=None, compare=False)
     ran: RuntimeRun | None = None
     # The functions of the API set one that also converts to OpenVINO IR.
-    writer: Callable[..., None] = field(default=save_held, repr=False, compare=False)
+    writer: Callable[..., None] = field(default=save_held, compare=False)
+
+    def __repr__(self) -> str:
+        """Return what a notebook shows: from where to where, how many changes, and what verification says."""
+        before, after = map(_versions_text, (self.from_opset, self.to_opset))
+        opsets = before if before == after else f"{before} to {after}"
+        said = "not verified" if self.verification is None else self.verification.said
+        return f"<Rewrite: {opsets}, {len(self.changes):,} changes, {said}, {findings_phrase(self.diagnostics)}>"
 
     def then(self, later: Rewrite[M_co]) -> Rewrite[M_co]:
         """Return this rewrite and a later one, which rewrites its result, as one rewrite."""

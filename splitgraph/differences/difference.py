@@ -115,7 +115,7 @@ class ValueDifference:
     old_name: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ModelDifference:
     """What differs between two models; false where nothing does.
 
@@ -140,6 +140,12 @@ class ModelDifference:
     before_nodes: int = 0
     after_nodes: int = 0
     moved: Mapping[str, str] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        """Return what a notebook shows: how much differs."""
+        numbers = {"parts": self.parts, "nodes": self.nodes, "values": self.values, "new findings": self.new_findings}
+        told = [f"{len(found):,} {name}" for name, found in {**numbers, "gone findings": self.gone_findings}.items()]
+        return f"<ModelDifference: {', '.join(told)}>"
 
     @property
     def is_empty(self) -> bool:

@@ -141,15 +141,17 @@ class Dim:
         return _remainder(other, self) if isinstance(other, int) else NotImplemented
 
     def __bool__(self) -> NoReturn:
-        raise TypeError(f"the dimension {self} is symbolic, neither true nor false; ask Facts.prove_eq")
+        raise TypeError(
+            f"the dimension {self} is symbolic, neither true nor false; give its symbols numbers with evaluate"
+        )
 
     def _no_order(self, other: object) -> NoReturn:
-        raise TypeError(f"the dimension {self} is symbolic and has no order; ask Facts.prove_ge")
+        raise TypeError(f"the dimension {self} is symbolic and has no order; give its symbols numbers with evaluate")
 
     __lt__ = __le__ = __gt__ = __ge__ = _no_order
 
     def __int__(self) -> NoReturn:
-        raise TypeError(f"the dimension {self} is symbolic, not a number; use evaluate")
+        raise TypeError(f"the dimension {self} is symbolic, not a number; give its symbols numbers with evaluate")
 
     __index__ = __int__
 
@@ -172,6 +174,17 @@ class Dim:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Dim:
         return self
+
+    def evaluate(self, values: Mapping[str, DimLike]) -> DimLike:
+        """Return the dimension with values for its symbols, all at once: a number, or an expression in the symbols that
+        are left.
+
+        values: numbers or dimensions, by the name of a symbol. Raises ZeroDivisionError if a divisor is 0,
+        OverflowError for a number far too large for a dimension.
+        """
+        from splitgraph.dim.operations import substitute
+
+        return substitute(self, values)
 
     @property
     def symbols(self) -> frozenset[str]:

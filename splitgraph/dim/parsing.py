@@ -91,6 +91,10 @@ def is_size(text: str) -> bool:
     return _NUMBER.fullmatch(text) is not None
 
 
+# What a person means by -1, in words that every verb takes.
+_FREE = "write a name, such as N, for a size that a run decides"
+
+
 def parse_given_dim(text: str, names: Collection[str]) -> DimLike | None:
     """Return the dimension that a person types: a number, a name, an expression with any spaces, `?` for unknown.
 
@@ -106,11 +110,11 @@ def parse_given_dim(text: str, names: Collection[str]) -> DimLike | None:
         return None
     if _NUMERIC.fullmatch(text):
         if not is_size(text):
-            unknown = "; write ? for an unknown dimension" if text.startswith("-") else ""
+            unknown = f"; {_FREE}" if text.startswith("-") else ""
             raise ValueError(f"a size is an integer of at least 0 with at most 19 digits{unknown}")
         return int(text)
     if marks_unknown(text):
-        raise ValueError("this text marks unknown dimensions in models; write ? for an unknown dimension")
+        raise ValueError(f"this text marks unknown dimensions in models; {_FREE}")
     if is_identifier(text):
         return symbol(text)
     dim = _given_expression(text, names)

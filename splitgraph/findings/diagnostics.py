@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
@@ -23,6 +24,7 @@ __all__ = [
     "VerificationError",
     "abridged",
     "diagnostic",
+    "findings_phrase",
     "meant",
     "meant_file",
     "nearest",
@@ -99,6 +101,14 @@ def _printable_lines(text: str) -> str:
         return text
     shown = (char if char.isprintable() or char == "\n" else char.encode("unicode_escape").decode() for char in text)
     return "".join(shown)
+
+
+def findings_phrase(findings: Iterable[Diagnostic]) -> str:
+    """Return how many findings of each severity: "1 error, 2 warnings"; "no findings" without any."""
+    numbers = Counter[str](finding.severity for finding in findings)
+    nouns = {"error": "error", "warning": "warning", "info": "note"}
+    told = [f"{numbers[each]:,} {noun}{'s' * (numbers[each] != 1)}" for each, noun in nouns.items() if numbers[each]]
+    return ", ".join(told) or "no findings"
 
 
 class SplitgraphError(Exception):

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic
 
 from splitgraph.dim import Dim, Obligation
-from splitgraph.findings.diagnostics import Diagnostic
+from splitgraph.findings.diagnostics import Diagnostic, findings_phrase
 from splitgraph.formats import HeldModel, in_memory, onnx_model, save_held
 from splitgraph.formats.kinds import M_co
 from splitgraph.model.onnx_proto import ModelProto
@@ -81,7 +81,7 @@ class Completeness:
     graphs: int = 1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Analysis(Generic[M_co]):
     """What `infer` found.
 
@@ -104,8 +104,7 @@ class Analysis(Generic[M_co]):
     diagnostics, and nothing is concluded from their nodes.
     """
 
-    # Not printed: people do not read protobuf.
-    held: M_co | HeldModel[M_co] = field(repr=False)
+    held: M_co | HeldModel[M_co]
     splits: tuple[SplitReport, ...]
     diagnostics: tuple[Diagnostic, ...]
     types: Mapping[str, ValueType]
@@ -121,9 +120,15 @@ class Analysis(Generic[M_co]):
     outputs: Mapping[str, ValueType] = field(default_factory=dict)
     source: str = ""
     # The functions of the API set one that also checks the types, and converts to OpenVINO IR.
-    writer: Callable[..., None] = field(default=save_held, repr=False, compare=False)
+    writer: Callable[..., None] = field(default=save_held, compare=False)
     # For conversion and verification, not part of the public API: details of each split node as written.
-    details: Any = field(default=None, repr=False, compare=False)
+    details: Any = field(default=None, compare=False)
+
+    def __repr__(self) -> str:
+        """Return what a notebook shows: what was found, in numbers."""
+        known = f"{self.completeness.known:,} of {self.completeness.dims:,} dims known"
+        found = findings_phrase(self.diagnostics)
+        return f"<Analysis: {self.completeness.nodes:,} nodes, {len(self.splits):,} splits, {known}, {found}>"
 
     @property
     def model(self) -> M_co:

@@ -281,7 +281,7 @@ def _given_dim(dim: Any, subject: str, names: Collection[str]) -> DimLike | None
     if dim is None or isinstance(dim, Dim):
         return dim
     if not isinstance(dim, str):
-        return _number(dim, subject, ", or None where it is unknown")
+        return _number(dim, subject, ", or a name such as 'N' for a size that a run decides")
     try:
         parsed = parse_given_dim(dim, names)
     except ValueError as error:

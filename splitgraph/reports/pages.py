@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from splitgraph.findings.codes import CodeInfo
-from splitgraph.findings.diagnostics import LONGEST_TEXT, Diagnostic, abridged
+from splitgraph.findings.diagnostics import LONGEST_TEXT, Diagnostic, abridged, findings_phrase
 from splitgraph.reports.text import (
     BLANK,
     SEVERITY_STYLES,
@@ -368,13 +367,6 @@ def _summary(completeness: Completeness, diagnostics: Sequence[Diagnostic], acce
     if not diagnostics:
         return line(text, ("No findings.", "green"))
     return line(text, (f"{findings_phrase(diagnostics)}.", _worst_style(diagnostics)))
-
-
-def findings_phrase(diagnostics: Sequence[Diagnostic]) -> str:
-    """Return how many findings of each severity: "1 error, 2 warnings"."""
-    numbers = Counter(str(d.severity) for d in diagnostics)
-    nouns = {"error": "error", "warning": "warning", "info": "note"}
-    return ", ".join(count(numbers[severity], noun) for severity, noun in nouns.items() if numbers[severity])
 
 
 def _worst_style(diagnostics: Iterable[Diagnostic]) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from splitgraph.findings.diagnostics import Diagnostic
+from splitgraph.findings.diagnostics import Diagnostic, findings_phrase
 from splitgraph.runtimes.advice import Converted, advice
 from splitgraph.runtimes.check import Examined, NodeAnswer, TargetCheck
 
@@ -42,6 +42,12 @@ class TargetFindings(tuple[Diagnostic, ...]):
         made._convert = convert
         made._checked = name, examined, checks
         return made
+
+    def __repr__(self) -> str:
+        """Return what a notebook shows: the runtimes, whether they run the model, and how much was found."""
+        targets = ", ".join(check.target.key for check in self._checked[2])
+        answer = {True: "run", False: "do not run", None: "not known"}[self.runs]
+        return f"<TargetFindings: {targets}: {answer}, {findings_phrase(self)}>"
 
     @cached_property
     def after_conversion(self) -> bool | None:

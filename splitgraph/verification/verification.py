@@ -55,7 +55,7 @@ class Region:
     unread: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Verification:
     """The result of `verify`.
 
@@ -87,6 +87,12 @@ class Verification:
     compared: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     only_ran: tuple[Mapping[str, int], ...] = ()
     first_node: FirstNode | None = None
+
+    def __repr__(self) -> str:
+        """Return what a notebook shows: the verdict, what ran, and the first difference."""
+        ran = f"{self.cases} cases in {self.engine}, {len(self.regions)} regions" if self.engine else "nothing ran"
+        told = filter(None, (self.said, ran, self.difference_text))
+        return f"<Verification: {'; '.join(told)}>"
 
     @property
     def said(self) -> str:

@@ -101,7 +101,8 @@ def rewrite_file(task: FileTask, working: Working = _unseen) -> Rewritten:
         task = replace(task, wanted=wanted._replace(shapes=read_input_shapes(wanted.shapes, loaded.content)))
     opset = model_imports(loaded.content) if isinstance(loaded.content, ModelProto) else {IR: loaded.content.version}
     may_be_there = _may_be_there(task, opset.get(""))
-    if not is_named and not may_be_there:
+    # What goes in the other direction is refused for that, and writes nothing.
+    if not is_named and not may_be_there and not _goes_the_other_way(task, opset.get("")):
         _refuse_existing(task, path)
     try:
         is_verified = task.running.verify is not False
@@ -175,6 +176,14 @@ def _may_be_there(task: FileTask, opset: int | None) -> bool:
     if task.converting.opset is None or task.converting.target is not None:
         return task.wanted != Converting()
     return task.converting.opset == opset
+
+
+def _goes_the_other_way(task: FileTask, opset: int | None) -> bool:
+    """Return True for an upgrade of a model with this opset to an older one, and a downgrade to a newer one."""
+    wanted = task.converting.opset
+    if opset is None or wanted is None or task.verb not in ("upgrade", "downgrade"):
+        return False
+    return wanted != opset and (wanted > opset) != (task.verb == "upgrade")
 
 
 def _unchanged(loaded: LoadedModel) -> Rewrite:

@@ -114,7 +114,7 @@ def test_a_model_is_converted_for_a_target(run: Run, uneven: None, folder: Path)
     before = files(folder)
     code, out, _ = run("convert", "uneven.mnn.onnx", "--target", "mnn")
     told = "not run in MNN, which is not installed here: pip install MNN, or --runtime-python PATH"
-    assert (code, out) == (0, f"uneven.mnn.onnx is as mnn reads it; {told}; nothing was written.\n")
+    assert (code, out) == (0, f"uneven.mnn.onnx is read by mnn as it is; {told}; nothing was written.\n")
     assert files(folder) == before
 
 
@@ -175,10 +175,10 @@ def test_an_ir_that_is_as_it_is_read(run: Run, ir: str, folder: Path) -> None:
     before = files(folder)
     code, out, err = run("convert", ir, "--target", "openvino@2023.3")
     assert (code, err) == (0, "")
-    assert out == "interval_split.xml is as openvino@2023.3 reads it; nothing was written.\n"
+    assert out == "interval_split.xml is read by openvino@2023.3 as it is; nothing was written.\n"
     assert files(folder) == before
     code, out, _ = run("convert", ir, "--target", "openvino", "-o", "copy.xml")
-    assert (code, out) == (0, "interval_split.xml is as openvino reads it; wrote a copy, copy.xml.\n")
+    assert (code, out) == (0, "interval_split.xml is read by openvino as it is; wrote a copy, copy.xml.\n")
     assert files(folder) == {*before, "copy.xml", "copy.bin"}
 
 

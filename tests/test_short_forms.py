@@ -1,0 +1,48 @@
+"""What a notebook shows of a result: one short line, however large the model is; and dimensions with values."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import splitgraph
+
+MODEL = Path(__file__).parent.parent / "models" / "gpt2.opset17.onnx"
+
+
+def test_results_are_one_short_line() -> None:
+    analysis = splitgraph.infer(MODEL)
+    assert repr(analysis) == "<Analysis: 263 nodes, 2 splits, 493 of 493 dims known, no findings>"
+    rewrite = splitgraph.upgrade(MODEL, 18)
+    assert repr(rewrite) == "<Rewrite: ai.onnx 17 to ai.onnx 18, 2 changes, not verified, no findings>"
+    assert repr(splitgraph.check(MODEL, "mnn")).startswith("<TargetFindings: mnn@")
+    assert repr(splitgraph.diff(MODEL, rewrite.model)).startswith("<ModelDifference: 1 parts, 2 nodes, 0 values")
+    assert len(repr(splitgraph.verify(MODEL, rewrite.model))) < 120
+
+
+def test_findings_are_counted() -> None:
+    analysis = splitgraph.infer(MODEL, bind={"batch": 2})
+    assert "no findings" in repr(analysis)
+    model = splitgraph.load(MODEL)
+    model.graph.node[0].op_type = "Nonsense"
+    assert "1 warning" in repr(splitgraph.infer(model))
+
+
+def test_a_dimension_gets_values() -> None:
+    batch, length = splitgraph.infer(MODEL).types["input_ids"].shape or ()
+    assert isinstance(batch, splitgraph.Dim)
+    assert isinstance(length, splitgraph.Dim)
+    assert batch.evaluate({"batch": 3}) == 3
+    assert batch.evaluate({}) is batch
+    assert (2 * length + batch).evaluate({"seq": 5}) == batch + 10  # type: ignore[union-attr]
+    assert (length // batch).evaluate({"seq": batch * 4, "batch": batch}) == 4  # type: ignore[union-attr]
+    with pytest.raises(ZeroDivisionError):
+        (length // batch).evaluate({"batch": 0})  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("ask", [bool, int, lambda dim: dim < 3])
+def test_what_a_symbol_cannot_answer_names_evaluate(ask: object) -> None:
+    (batch, _) = splitgraph.infer(MODEL).types["input_ids"].shape or (None, None)
+    with pytest.raises(TypeError, match="give its symbols numbers with evaluate"):
+        ask(batch)  # type: ignore[operator]
