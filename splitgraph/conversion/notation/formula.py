@@ -424,11 +424,11 @@ class Formula:
         first = [trips, self.number(True, "bool"), *states]
         return self.write("Loop", first, *(term.dtype for term in results[1:]), body=graph)
 
-    def give(self, *results: Term) -> None:
-        """Make the node give terms as its outputs, and no others."""
+    def give(self, *results: Term | None) -> None:
+        """Make the node give terms as its outputs, and no others. None stands for an output that nobody names."""
         node, outputs = self.node, list(self.node.outputs)
         del node.outputs[1:]
-        names = [term.name for term in results]
+        names = ["" if term is None else term.name for term in results]
         reads = [name for written in (*node.before, *node.after) for name in written.reads]
         for name, output in zip(names[1:], outputs[1:], strict=False):
             written = next((written for written in node.before if name in written.outputs), None)
@@ -436,13 +436,14 @@ class Formula:
                 written.outputs[written.outputs.index(name)] = output
             elif output:
                 node.write_after("Identity", [name], output)
-        index = next((index for index, written in enumerate(node.before) if written.outputs == names[:1]), None)
-        if index is None or names[0] in reads or names.count(names[0]) > 1:
+        index = next((index for index, written in enumerate(node.before) if written.outputs[:1] == names[:1]), None)
+        if index is None or not set(reads).isdisjoint(node.before[index].outputs) or names.count(names[0]) > 1:
             node.replace("Identity", names[:1])
             return
         written = node.before.pop(index)
         node.replace(written.op_type, written.inputs)
         node.attributes.update(written.attributes)
+        node.outputs += written.outputs[1:]
 
     def follow(self, index: int, compute: Callable[[Term], Term]) -> None:
         """Compute an output of the node from what the node gives there, with nodes behind the node."""

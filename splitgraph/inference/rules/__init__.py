@@ -27,7 +27,7 @@ _ONNX = (
     "strings",
     "training",
 )
-_ONNXRUNTIME = ("attention", "convolution", "layers", "quantized")
+_ONNXRUNTIME = ("attention", "convolution", "layers", "quantized", "states")
 _OPENVINO = (
     "aliases",
     "control_flow",

@@ -122,6 +122,23 @@ def check(case: Case, opsets: Sequence[int] = OPSETS) -> None:
             np.testing.assert_allclose(other, one, case.rtol, case.atol, err_msg=f"opset {opset}, output {place}")
 
 
+def check_types(case: Case) -> None:
+    """Compare what inference says of the outputs with what the kernel gives: element type, rank and lengths, of which
+    none is unknown.
+    """
+    model, feeds = case.model(), case.feeds
+    bound = {f"{name}_{axis}": size for name, value in feeds.items() for axis, size in enumerate(value.shape)}
+    analysis = splitgraph.infer(model, bind=bound if case.free else None)
+    assert analysis.ok, analysis.diagnostics
+    for name, result in zip([f"o{place}" for place in range(case.outputs)], run(model, feeds), strict=True):
+        known = analysis.types[name]
+        assert known.dtype == str(result.dtype), name
+        assert known.shape is not None, name
+        assert len(known.shape) == result.ndim, name
+        assert None not in known.shape, (name, known.shape)
+        assert all(not isinstance(dim, int) or dim == size for dim, size in zip(known.shape, result.shape, strict=True))
+
+
 def refusal(case: Case, opset: int | None = None) -> str:
     """All messages of the refusal to write a case; "" where there is none."""
     try:
