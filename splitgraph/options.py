@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 Engine = Literal["auto", "reference", "onnxruntime", "openvino"]
 Form = Literal["split", "variadic-split", "slice"]
+# In which services for continuous integration show findings.
+Format = Literal["github", "sarif"]
 ExternalData = Literal["beside", "link"]
 # A number; "keep" for the version of the model; None to let a downgrade lower it.
 IRVersion = int | Literal["keep"] | None
@@ -407,6 +409,14 @@ class Many(NamedTuple):
         Option("Write one line of JSON for each model to FILE as it ends.", metavar="FILE", kind="file"),
     ] = None
     junit: Annotated[str | None, Option("Write the results to FILE as JUnit XML.", metavar="FILE", kind="file")] = None
+    format: Annotated[
+        Format | None,
+        Option(
+            "Print the findings as annotations of GitHub's workflows, or as a document of SARIF, which code scanning "
+            "reads.",
+            choices=get_args(Format),
+        ),
+    ] = None
     resume: Annotated[
         bool,
         Option("Skip models that --report has as done with the same content, options and version of splitgraph."),

@@ -25,7 +25,7 @@ from splitgraph.many.run_jobs import Workers, dask_executor, run_jobs
 from splitgraph.many.sources import find_pairs, find_sources, without_results
 from splitgraph.options import TIMEOUT, Many
 from splitgraph.reports.batch_pages import outcome_lines, summary_page
-from splitgraph.reports.printing import print_document, print_notice, print_result, say_error
+from splitgraph.reports.printing import print_document, print_notice, print_result, print_text, say_error
 from splitgraph.reports.text import count, line, shortened
 from splitgraph.work.task import Call, FileTask, refuse_other_kind
 
@@ -68,7 +68,7 @@ def run_batch(call: Call, pairs: str | None) -> int:
     # A scheduler that does not answer leaves the earlier report as it is.
     with (
         _executor(many.scheduler) as executor,
-        _Lines(report, known.values(), verb, total=total, shown=not (shown.quiet or shown.as_json)) as lines,
+        _Lines(report, known.values(), verb, total=total, shown=_shows_lines(call)) as lines,
     ):
         lines.progress.follow(workers)
         for outcome in plan.failed:
@@ -84,7 +84,7 @@ def run_batch(call: Call, pairs: str | None) -> int:
         if many.junit is not None:
             from splitgraph.many.reports import write_junit
 
-            write_junit(Path(many.junit), verb, outcomes, seconds)
+            write_junit(Path(many.junit), verb, outcomes, seconds, task.targets if verb == "check" else ())
         if has_index:
             write_index(Path(task.output.output or ""), outcomes, title=task.title)
     except SplitgraphError as error:
@@ -95,9 +95,18 @@ def run_batch(call: Call, pairs: str | None) -> int:
         from splitgraph.reports.documents import batch_json
 
         print_document(batch_json(verb, outcomes))
+    elif many.format is not None:
+        from splitgraph.many.annotations import as_annotations
+
+        print_text(as_annotations(many.format, outcomes))
     elif not shown.quiet:
         print_result(summary_page(verb, outcomes, seconds=seconds, resumed=len(known)))
     return code
+
+
+def _shows_lines(call: Call) -> bool:
+    """Return True if each model gets a line as it ends: nothing else is printed on stdout."""
+    return not (call.shown.quiet or call.shown.as_json or call.many.format is not None)
 
 
 def _planned(call: Call, pairs: str | None) -> JobList:
@@ -159,6 +168,8 @@ def _check_files(call: Call) -> None:
         raise _usage("--all is for one model; the report of many has no values")
     if call.shown.why is not None:
         raise _usage("--why is for one model")
+    if call.shown.as_json and many.format is not None:
+        raise _usage("--json prints one document, so --format has no place; give one of the two")
     if many.resume and many.report is None:
         raise _usage("--resume needs --report, the report of the call that was interrupted")
     for name, file in (("report", many.report), ("junit", many.junit)):

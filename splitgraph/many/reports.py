@@ -6,15 +6,18 @@ import contextlib
 import json
 import os
 import xml.etree.ElementTree as ET
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 from splitgraph.findings.diagnostics import Diagnostic, SplitgraphError, diagnostic
-from splitgraph.findings.outcome import Outcome
+from splitgraph.findings.outcome import Outcome, Status
 from splitgraph.formats.atomic_write import write_text
 from splitgraph.many.job import Job, file_hash, files_of_model
 from splitgraph.many.remote import is_url, localized
+from splitgraph.runtimes.target import find_target
 
 # The report file ------------------------------------------------------------------------------------------------------
 
@@ -132,27 +135,41 @@ def _is_unchanged(outcome: Outcome, seconds: float | None) -> bool:
 # JUnit XML ------------------------------------------------------------------------------------------------------------
 
 
-def write_junit(path: Path, verb: str, outcomes: Sequence[Outcome], seconds: float) -> None:
+def write_junit(
+    path: Path, verb: str, outcomes: Sequence[Outcome], seconds: float, targets: Sequence[str] = ()
+) -> None:
     """Write one test case for each model: a failure for findings, an error if there is no result, skipped for a model
     beyond the opset. An existing file is replaced, all or nothing. Raises ModelError.
+
+    targets: of `check`; a model has a case for each of several.
     """
-    failed = [outcome for outcome in outcomes if _kind(outcome) == "failure"]
-    broken = [outcome for outcome in outcomes if _kind(outcome) == "error"]
-    skipped = [outcome for outcome in outcomes if _kind(outcome) == "skipped"]
-    counts = {
-        "tests": str(len(outcomes)),
-        "failures": str(len(failed)),
-        "errors": str(len(broken)),
-        "skipped": str(len(skipped)),
-        "time": f"{seconds:.3f}",
-    }
+    cases = [case for outcome in outcomes for case in _cases(outcome, targets)]
+    kinds = Counter(_kind(outcome) for _, outcome in cases)
+    numbers = {"failures": kinds["failure"], "errors": kinds["error"], "skipped": kinds["skipped"]}
+    counts = {"tests": str(len(cases)), **{name: str(number) for name, number in numbers.items()}}
+    counts["time"] = f"{seconds:.3f}"
     suites = ET.Element("testsuites", counts)
     suite = ET.SubElement(suites, "testsuite", {"name": f"splitgraph {verb}", **counts})
-    for outcome in outcomes:
-        _add_case(suite, outcome)
+    for name, outcome in cases:
+        _add_case(suite, name, outcome)
     ET.indent(suites)
     text = ET.tostring(suites, encoding="utf-8", xml_declaration=True).decode("utf-8")
     write_text(f"{text}\n", path, overwrite=True)
+
+
+def _cases(outcome: Outcome, targets: Sequence[str]) -> Iterator[tuple[str, Outcome]]:
+    """Yield the name and outcome of each case of a model: one for each of several targets, for all of which counts what
+    is wrong with the model itself.
+    """
+    if outcome.status == "failed" or len(targets) < 2:
+        yield outcome.model, outcome
+        return
+    for name in targets:
+        key = find_target(name).key
+        own = tuple(finding for finding in outcome.diagnostics if finding.target in (None, key))
+        status: Status = "findings" if any(finding.severity == "error" for finding in own) else "clean"
+        seconds = outcome.seconds / len(targets)
+        yield f"{outcome.model} [{name}]", replace(outcome, diagnostics=own, status=status, seconds=seconds)
 
 
 def _kind(outcome: Outcome) -> str:
@@ -161,9 +178,12 @@ def _kind(outcome: Outcome) -> str:
     return "error" if outcome.status in ("failed", "not-run", "not-verified") else "failure"
 
 
-def _add_case(suite: ET.Element, outcome: Outcome) -> None:
-    name = _allowed(outcome.model)
-    names = {"classname": f"splitgraph.{outcome.verb}", "name": name, "file": name}
+def _add_case(suite: ET.Element, name: str, outcome: Outcome) -> None:
+    names = {
+        "classname": f"splitgraph.{outcome.verb}",
+        "name": _allowed(name),
+        "file": _allowed(outcome.model),
+    }
     case = ET.SubElement(suite, "testcase", {**names, "time": f"{outcome.seconds:.3f}"})
     premises = [("accepted", _text(finding)) for finding in outcome.accepted]
     premises += [("assumed_default", name) for name in outcome.assumed_defaults]

@@ -24,8 +24,14 @@ def print_document(document: Document) -> None:
     """Print a JSON document on stdout."""
     from splitgraph.reports.documents import document_text
 
+    print_text(document_text(document))
+
+
+def print_text(text: str) -> None:
+    """Print a text on stdout as it is."""
     with writing():
-        sys.stdout.write(document_text(document))
+        encoding = sys.stdout.encoding or "utf-8"
+        sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
         sys.stdout.flush()
 
 
