@@ -420,9 +420,10 @@ def _compare(
             # It lacks something, such as memory, which says nothing about the models.
             run.unchecked = run.unchecked or reason_of(error)
             return None
-        if any(map(_is_empty, inputs.values())):
-            # Models also run with dimensions of size 0, where a failure says nothing. Where the size was asked for, the
-            # second model as a whole fails, too.
+        if any(map(_is_empty, inputs.values())) or all(map(_is_empty, before)):
+            # Models also run with dimensions of size 0, where a failure says nothing, and nothing is to be compared
+            # where the first one gives nothing, as a window gives that is larger than its data. Where the size was
+            # asked for, the second model as a whole fails, too.
             return None
         reason = f"fails where the first model runs: {reason_of(error)}"
     else:

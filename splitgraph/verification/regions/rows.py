@@ -38,8 +38,13 @@ _COUNTING: Mapping[str, Sequence[tuple[int, int, int, bool]]] = {
 }
 # Those that have other inputs in the domain of onnxruntime.
 _COUNTING_THERE: Mapping[str, Sequence[tuple[int, int, int, bool]]] = {
+    "GroupQueryAttention": ((5, 3, 2, False), (5, 1, 1, False)),
     "RotaryEmbedding": ((1, 2, 0, False),),
 }
+# Where its operators take a mask: of one dimension these are lengths along the second dimension of the first input; of
+# more, a number above 0 keeps an element, and any other one hides it.
+_MASKED: Mapping[str, int] = {"Attention": 3, "MultiHeadAttention": 4, "QAttention": 5}
+_MASKS = np.array([-1, 0, 1, 2])
 _MANY = onnx.TensorProto(dims=[0])
 # Operators that pass small whole numbers on as they are.
 _PASSING = frozenset({"Cast", "Clip", "Floor", "Round", "Identity", "Reshape", "Squeeze", "Unsqueeze", "Relu", "Abs"})
@@ -133,6 +138,10 @@ def _counted(node: onnx.NodeProto, shape_of: Callable[[str], Sequence[int]]) -> 
             # What TensorScatter writes must fit behind its position.
             update = shape_of(names.get(1, "")) if node.op_type == "TensorScatter" else ()
             yield place, np.arange(dims[axis] - (update[axis] - 1 if update else 0)) + has_end
+    if not is_default_domain(node.domain) and node.op_type in _MASKED:
+        place = _MASKED[node.op_type]
+        is_length, dims = len(shape_of(names.get(place, ""))) == 1, shape_of(names.get(0, ""))
+        yield place, np.arange(dims[1] + 1) if is_length and len(dims) > 1 else _MASKS
     dims = shape_of(names.get(0, ""))
     if node.op_type == "ReverseSequence" and len(dims) > 1:
         time = next((attribute.i for attribute in node.attribute if attribute.name == "time_axis"), 0)

@@ -338,6 +338,13 @@ FIXED = {
         constants={"o": I64(1), "l": I64(6)},
     ),
 }
+LAYOUT["nothing fits into a window"] = Pair(
+    "float[N, 1, H, W] x => float[N, 1, P, Q] y",
+    "y = AveragePool<kernel_shape = [2, 2]>(x)",
+    "y = Conv(x, w)",
+    {},
+    {"w": F(np.full((1, 1, 2, 2), 0.25))},
+)
 TABLE = FIXED | STRUCTURE | BODIES | LAYOUT | CHOICES
 
 

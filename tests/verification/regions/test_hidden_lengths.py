@@ -177,6 +177,36 @@ INSIDE = {
         opset=24,
     ),
 }
+ATTENDED = "com.microsoft.MultiHeadAttention<num_heads = 2>(q, q, q, , {})"
+CACHED = "y, a, b = com.microsoft.GroupQueryAttention<num_heads = 2, kv_num_heads = 1>(q, k, k, c, c, {}, t)"
+MASKS = {
+    "a mask of a number above 1": Pair(
+        "float[1, 4, 8] q, int32[1, 4] m => float[1, 4, 8] y",
+        f"y = {ATTENDED.format('m')}",
+        f"h = Equal(m, one) k = Cast<to = 6>(h) y = {ATTENDED.format('k')}",
+        {"q": np.arange(32).reshape(1, 4, 8) / 8, "m": [[1, 2, 0, 1]]},
+        {"one": I32(1)},
+    ),
+    "a mask of lengths": Pair(
+        "float[1, 4, 8] q, int32[1] m => float[1, 4, 8] y",
+        f"y = {ATTENDED.format('m')}",
+        f"k = Min(m, most) y = {ATTENDED.format('k')}",
+        {"q": np.arange(32).reshape(1, 4, 8) / 8, "m": [4]},
+        {"most": I32(3)},
+    ),
+    "a length of a cache": Pair(
+        "float[1, 1, 16] q, float[1, 1, 8] k, float[1, 1, 8, 8] c, int32[1] n => float[1, 1, 16] y",
+        CACHED.format("n"),
+        "m = Min(n, most) " + CACHED.format("m"),
+        {
+            "q": np.ones((1, 1, 16)),
+            "k": np.ones((1, 1, 8)),
+            "c": np.arange(64).reshape(1, 1, 8, 8) / 64,
+            "n": [7],
+        },
+        {"most": I32(6), "t": I32(8)},
+    ),
+}
 FUNCTION = '<domain: "local", opset_import: ["": 18]> f ({0}) => (y) {{ {1} }}'
 CALLS = {
     "positions": Pair(
@@ -204,6 +234,7 @@ TABLE = (
     | NEGATIVE
     | ITERATIONS
     | INSIDE
+    | MASKS
     | {f"{name}, in a function": CALLS[name] for name in CALLS}
 )
 
