@@ -85,6 +85,12 @@ def _pads(ctx: NodeContext, index: int) -> tuple[DimLike | None, ...] | None:
     return (None,) * count if isinstance(count, int) and count <= _MOST_PADS else None
 
 
+@operator("MaxpoolWithMask", domain=DOMAIN)
+def max_pool_with_mask(ctx: NodeContext) -> Sequence[ValueType]:
+    """Find the largest element of each window that a mask does not hide."""
+    return [tensor(ctx.input(0).dtype, pooled_dims(ctx, dims_of(ctx, 0)))]
+
+
 @operator("NhwcMaxPool", domain=DOMAIN)
 def channels_last_max_pool(ctx: NodeContext) -> Sequence[ValueType]:
     """Find the largest element of each window."""
