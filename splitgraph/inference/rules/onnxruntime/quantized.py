@@ -112,12 +112,16 @@ def concat(ctx: NodeContext) -> Sequence[ValueType]:
 
 @operator("QLinearConv", gives=(7,), domain=DOMAIN)
 def conv(ctx: NodeContext) -> Sequence[ValueType]:
-    """Convolve quantised tensors. With `channels_last`, only the rank is known."""
+    """Convolve quantised tensors, whose channels may come last. The weights are laid out as ever."""
     dtype, data, weights = ctx.input(7).dtype, dims_of(ctx, 0), dims_of(ctx, 3)
     check_quantized_conv(ctx)
-    if int_attribute(ctx, "channels_last", 0):
-        return [tensor(dtype, None if data is None else (data[0], *(None,) * (len(data) - 1)))]
-    return [tensor(dtype, convolved(ctx, data, weights, 8))]
+    last = bool(int_attribute(ctx, "channels_last", 0))
+    if data is not None and last and len(data) > 2:
+        data = (data[0], data[-1], *data[1:-1])
+    result = convolved(ctx, data, weights, 8)
+    if last and result is not None:
+        result = (result[0], *result[2:], result[1])
+    return [tensor(dtype, result)]
 
 
 @operator("QLinearAveragePool", domain=DOMAIN)

@@ -1,0 +1,252 @@
+"""Elementwise operators, pools and layers of com.microsoft on quantized tensors, bit for bit.
+
+Most of them round, then add the zero point, as QuantizeLinear does. QLinearAdd, QLinearMul and QLinearAveragePool add
+the zero point before they round: where a quotient lies in the middle of two integers and the zero point is odd, they
+give another number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from splitgraph.conversion.notation.formula import Formula, Term
+from splitgraph.conversion.notation.node_at_boundary import Inexact, NodeAtBoundary
+from splitgraph.conversion.operators.microsoft.convolution import channels_first, channels_last, given_attributes
+from splitgraph.conversion.operators.standard import standard
+
+# Scales and zero points ---------------------------------------------------------------------------------------------
+
+
+def scalar(node: NodeAtBoundary, f: Formula, index: int) -> Term:
+    """Return a scale or zero point of one element as a scalar."""
+    return f.given(index).reshape()
+
+
+def zero_point(node: NodeAtBoundary, f: Formula, index: int) -> Term:
+    """Return the zero point of a result; raise Inexact without one."""
+    if not node.uses_input(index):
+        raise Inexact(
+            "it has no zero point for its result, without which onnxruntime does not run it", "give one, for example 0"
+        )
+    return scalar(node, f, index)
+
+
+def dequantized(node: NodeAtBoundary, f: Formula, data: int) -> Term:
+    """Return an input in float32; its scale and its zero point, which may be left out, follow it."""
+    parts = [f.input(data), scalar(node, f, data + 1)]
+    if node.uses_input(data + 2):
+        parts.append(scalar(node, f, data + 2))
+    return f.apply("DequantizeLinear", *parts, gives="float32")
+
+
+def quantized(data: Term, scale: Term, zero: Term) -> Term:
+    """Divide by the scale, round, add the zero point, and saturate."""
+    return data.formula.apply("QuantizeLinear", data, scale, zero, gives=zero.dtype)
+
+
+def rounded(data: Term, dtype: str) -> Term:
+    """Round, and saturate."""
+    f = data.formula
+    return quantized(data, f.number(1, "float32"), f.number(0, dtype))
+
+
+def steps(node: NodeAtBoundary, f: Formula, data: int) -> Term:
+    """Return an input less its zero point, in float32, which holds it exactly."""
+    return f.input(data).cast("float32") - zero_point(node, f, data + 2).cast("float32")
+
+
+# Elementwise --------------------------------------------------------------------------------------------------------
+
+
+@standard("QLinearAdd")
+def write_add(node: NodeAtBoundary) -> None:
+    """Write A * a + (B * b + c), where a and b are the scales over that of the result, and c takes all zero points in.
+
+    The kernel rounds the product and the sum once. float64 holds the product, and the sum well enough.
+    """
+    f, dtype = Formula(node), node.known_dtype(0)
+    target, zeros = scalar(node, f, 6), [zero_point(node, f, index).cast("float32") for index in (2, 5, 7)]
+    left, right = scalar(node, f, 1) / target, scalar(node, f, 4) / target
+    constant = zeros[2] - (left * zeros[0] + right * zeros[1])
+    part = _fused(f.input(3), right, constant)
+    f.give(rounded(_fused(f.input(0), left, part), dtype))
+
+
+def _fused(data: Term, factor: Term, summand: Term) -> Term:
+    """Return data * factor + summand in float32, rounded once."""
+    return (data.cast("float64") * factor.cast("float64") + summand.cast("float64")).cast("float32")
+
+
+@standard("QLinearMul")
+def write_mul(node: NodeAtBoundary) -> None:
+    """Write the product of both inputs less their zero points, scaled, plus the zero point."""
+    f, dtype = Formula(node), node.known_dtype(0)
+    scale = scalar(node, f, 1) * scalar(node, f, 4) / scalar(node, f, 6)
+    product = steps(node, f, 0) * steps(node, f, 3)
+    f.give(rounded(product * scale + zero_point(node, f, 7).cast("float32"), dtype))
+
+
+@standard("QLinearLeakyRelu", alpha=0.009999999776482582)
+def write_leaky_relu(node: NodeAtBoundary) -> None:
+    """Write LeakyRelu of the dequantized input."""
+    f = Formula(node)
+    slope = node.known_value_or_default("alpha")
+    active = f.apply("LeakyRelu", dequantized(node, f, 0), alpha=slope)
+    f.give(quantized(active, scalar(node, f, 3), zero_point(node, f, 4)))
+
+
+@standard("QLinearSigmoid")
+def write_sigmoid(node: NodeAtBoundary) -> None:
+    """Write Sigmoid of the dequantized input."""
+    f = Formula(node)
+    active = f.apply("Sigmoid", dequantized(node, f, 0))
+    f.give(quantized(active, scalar(node, f, 3), zero_point(node, f, 4)))
+
+
+@standard("QLinearSoftmax", axis=-1)
+def write_softmax(node: NodeAtBoundary) -> None:
+    """Write Softmax, multiplied by the number of whole steps in 1; halves are rounded up.
+
+    The kernel takes the reciprocal of the scale for an integer. Below opset 13 (attribute opset), the axes from the
+    given one on are one row.
+    """
+    f, axis = Formula(node), node.known_value_or_default("axis")
+    data, zero = dequantized(node, f, 0), zero_point(node, f, 4)
+    if node.known_value("opset") < 13:
+        flat = f.apply("Flatten", data, axis=axis)
+        shares = f.apply("Reshape", f.apply("Softmax", flat, axis=1), f.shape(node.inputs[0]))
+    else:
+        shares = f.apply("Softmax", data, axis=axis)
+    number = (1.0 / scalar(node, f, 3)).floor()
+    f.give(quantized((shares * number + 0.5).floor(), f.number(1, "float32"), zero))
+
+
+@standard("QLinearWhere")
+def write_where(node: NodeAtBoundary) -> None:
+    """Write Where of the dequantized inputs."""
+    f = Formula(node)
+    chosen = f.where(f.input(0), dequantized(node, f, 1), dequantized(node, f, 4))
+    f.give(quantized(chosen, scalar(node, f, 7), zero_point(node, f, 8)))
+
+
+@standard("QLinearConcat")
+def write_concat(node: NodeAtBoundary) -> None:
+    """Write Concat of the inputs, each quantized as the result is; one that is already, as far as is known, stays."""
+    f, axis = Formula(node), node.known_value("axis", 1)
+    scale, zero = scalar(node, f, 0), zero_point(node, f, 1)
+    parts = []
+    for index in range(2, len(node.came.inputs), 3):
+        own_scale, own_zero = scalar(node, f, index + 1), zero_point(node, f, index + 2)
+        if _are_equal(own_scale, scale) and _are_equal(own_zero, zero):
+            parts.append(f.input(index))
+        else:
+            parts.append(quantized(dequantized(node, f, index), scale, zero))
+    f.give(f.joined(parts, axis))
+
+
+def _are_equal(one: Term, other: Term) -> bool:
+    """Return True where both are the same number in every run."""
+    if one.elements is None or other.elements is None:
+        return False
+    return bool(one.elements == other.elements)
+
+
+# Pools --------------------------------------------------------------------------------------------------------------
+
+
+@standard("QLinearGlobalAveragePool", channels_last=0)
+def write_global_average_pool(node: NodeAtBoundary) -> None:
+    """Write the sum of all steps, scaled by the number of elements and both scales at once."""
+    f, rank = Formula(node), node.known_rank(0)
+    first = 1 if node.known_value_or_default("channels_last") else 2
+    axes = list(range(first, first + rank - 2))
+    total = f.input(0).cast("int32") - zero_point(node, f, 2).cast("int32")
+    count = f.product([f.size(0, axis) for axis in axes]).cast("float32")
+    scale = scalar(node, f, 1) / (scalar(node, f, 3) * count)
+    mean = total.reduced("ReduceSum", axes, keepdims=True).cast("float32") * scale
+    f.give(quantized(mean, f.number(1, "float32"), zero_point(node, f, 4)))
+
+
+@standard("QLinearAveragePool", channels_last=0, auto_pad="NOTSET", ceil_mode=0, count_include_pad=0)
+def write_average_pool(node: NodeAtBoundary) -> None:
+    """Write AveragePool of the dequantized input; the zero point is added before the mean is rounded."""
+    f, rank, dtype = Formula(node), node.known_rank(0), node.known_dtype(0)
+    zero = zero_point(node, f, 4)
+    zero_point(node, f, 2)
+    is_last = node.known_value_or_default("channels_last")
+    attributes = given_attributes(node, "channels_last")
+    if node.known_is_set("ceil_mode") and node.known_is_set("count_include_pad"):
+        sides = (node.shape(0) or ())[1:-1] if is_last else (node.shape(0) or ())[2:]
+        attributes |= {"ceil_mode": 0, "pads": _pads_of_whole_windows(node, sides)}
+    data = dequantized(node, f, 0)
+    data = channels_first(data, rank) if is_last else data
+    mean = f.apply("AveragePool", data, **attributes)
+    result = rounded(mean / scalar(node, f, 3) + zero.cast("float32"), dtype)
+    f.give(channels_last(result, rank) if is_last else result)
+
+
+def _pads_of_whole_windows(node: NodeAtBoundary, sides: Sequence[object]) -> list[int]:
+    """Return the pads with which no window reaches beyond them: onnxruntime counts all elements of a window that does,
+    where AveragePool counts those up to the end of the padding.
+    """
+    rank, kernel = len(sides), node.known_value("kernel_shape")
+    pads, strides = node.known_value("pads", [0] * 2 * rank), node.known_value("strides", [1] * rank)
+    if node.known_value_or_default("auto_pad") != "NOTSET" or not all(isinstance(size, int) for size in sides):
+        raise Inexact(
+            "with ceil_mode and count_include_pad, onnxruntime also counts elements beyond the padding, and how many "
+            "these are depends on sizes that are not known",
+            "fix the sizes of the image",
+        )
+    more = []
+    for size, window, stride, before, after in zip(sides, kernel, strides, pads, pads[rank:], strict=False):
+        assert isinstance(size, int)
+        last = -(-(size + before + after - window) // stride)
+        # No window begins behind the data.
+        last -= last * stride >= size + before
+        more.append(max(0, last * stride + window - size - before - after))
+    behind = [after + extra for after, extra in zip(pads[rank:], more, strict=True)]
+    if any(after >= window for after, window in zip(behind, kernel, strict=True)):
+        raise Inexact(
+            "with ceil_mode and count_include_pad, its windows reach beyond any padding that AveragePool takes"
+        )
+    return [*pads[:rank], *behind]
+
+
+# Layers -------------------------------------------------------------------------------------------------------------
+
+
+@standard("QLinearConv", channels_last=0)
+def write_conv(node: NodeAtBoundary) -> None:
+    """Write the QLinearConv of ai.onnx, between two transposes where the channels come last."""
+    if not node.known_value_or_default("channels_last"):
+        node.drop("channels_last", why="the channels come second in ai.onnx")
+        return
+    rank, f = node.known_rank(0), Formula(node)
+    inputs = [channels_first(f.input(0), rank), *(f.input(index) for index in range(1, len(node.came.inputs)))]
+    result = f.apply("QLinearConv", *inputs, gives=node.known_dtype(7), **given_attributes(node, "channels_last"))
+    f.give(channels_last(result, rank))
+
+
+@standard("QuantizeLinear DequantizeLinear", opset=21)
+def write_quantize(node: NodeAtBoundary) -> None:
+    """Keep the node: the operators of ai.onnx mean the same, and take the same types from opset 21 on."""
+
+
+@standard("DynamicQuantizeLSTM", opset=14, direction="forward")
+def write_dynamic_quantize_lstm(node: NodeAtBoundary) -> None:
+    """Write the LSTM of the dequantized weights, which the kernel approximates: it also rounds the data and each hidden
+    state, by ranges that depend on its number of threads.
+    """
+    f = Formula(node)
+    weights = [_gates_first(node, f, data, scale) for data, scale in ((1, 8), (2, 10))]
+    node.replace(
+        "LSTM", [node.inputs[0], *(term.name for term in weights), *node.inputs[3:8]], **given_attributes(node)
+    )
+
+
+def _gates_first(node: NodeAtBoundary, f: Formula, data: int, scale: int) -> Term:
+    """Return the weights of all directions as numbers, with the gates before what they are multiplied by."""
+    directions = 2 if node.known_value_or_default("direction") == "bidirectional" else 1
+    rows = f.input(scale).reshape(directions, 1, -1)
+    zeros = f.input(scale + 1).reshape(directions, 1, -1).cast("float32")
+    return ((f.input(data).cast("float32") - zeros) * rows).transposed(0, 2, 1)
