@@ -12,6 +12,7 @@ from functools import reduce
 from typing import Any
 
 from splitgraph.conversion.known_values import Array
+from splitgraph.conversion.node import Node
 from splitgraph.conversion.notation.node_at_boundary import Inexact, NodeAtBoundary
 from splitgraph.model.deferred import helper, np, numpy_helper
 from splitgraph.model.onnx_proto import GraphProto
@@ -382,9 +383,9 @@ class Formula:
                 return self.term(result)
         return self.write(op_type, terms, dtype, **attributes)[0]
 
-    def write(self, op_type: str, terms: Sequence[Term], *dtypes: str, **attributes: Any) -> list[Term]:
-        """Write a node with an output for each element type."""
-        names = [term.name for term in terms]
+    def write(self, op_type: str, terms: Sequence[Term | None], *dtypes: str, **attributes: Any) -> list[Term]:
+        """Write a node with an output for each element type. None stands for an input that is left out."""
+        names = ["" if term is None else term.name for term in terms]
         outputs = self.node.write_many(op_type, names, [op_type.lower()] * len(dtypes), **attributes)
         return [self.value(name, dtype) for name, dtype in zip(outputs, dtypes, strict=True)]
 
@@ -437,13 +438,14 @@ class Formula:
             elif output:
                 node.write_after("Identity", [name], output)
         index = next((index for index, written in enumerate(node.before) if written.outputs[:1] == names[:1]), None)
-        if index is None or not set(reads).isdisjoint(node.before[index].outputs) or names.count(names[0]) > 1:
+        if index is None or names[0] in reads or names.count(names[0]) > 1:
             node.replace("Identity", names[:1])
             return
         written = node.before.pop(index)
         node.replace(written.op_type, written.inputs)
         node.attributes.update(written.attributes)
         node.outputs += written.outputs[1:]
+        node.after[:0] = self._take_readers(index, set(written.outputs[1:]))
 
     def follow(self, index: int, compute: Callable[[Term], Term]) -> None:
         """Compute an output of the node from what the node gives there, with nodes behind the node."""
@@ -451,13 +453,19 @@ class Formula:
         start, wanted = len(node.before), node.redirect(index, "given")
         given = node.outputs[index]
         result = compute(self.value(given, node.values.type_of(wanted).dtype or ""))
-        behind = {given}
+        for written in self._take_readers(start, {given}):
+            written.outputs = [wanted if name == result.name else name for name in written.outputs]
+            node.after.append(written)
+
+    def _take_readers(self, start: int, names: set[str]) -> list[Node]:
+        """Take the nodes that depend on values, from a position on, out of the nodes before the node."""
+        node, taken = self.node, list[Node]()
         for written in node.before[start:]:
-            if not behind.isdisjoint(written.reads):
-                behind.update(written.outputs)
-                node.before = [kept for kept in node.before if kept is not written]
-                written.outputs = [wanted if name == result.name else name for name in written.outputs]
-                node.after.append(written)
+            if not names.isdisjoint(written.reads):
+                names.update(written.outputs)
+                taken.append(written)
+        node.before = [kept for kept in node.before if not any(kept is written for written in taken)]
+        return taken
 
 
 def _is_small(known: Sequence[Array]) -> bool:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from splitgraph.conversion.operators.standard import without_form
 
 without_form(
-    "Attention AttnLSTM BeamSearch BifurcationDetector CDist CausalConvWithState CropAndResize "
-    "DecoderMaskedMultiHeadAttention DynamicTimeWarping EngramGate ExpandDims GatedAdd GatedDeltaNet "
-    "GatherND GatherPacked GreedySearch GridSample GroupQueryAttention HyperConnectionPostMix "
-    "HyperConnectionPreMix Inverse LinearAttention LinearAttentionGate MRotaryEmbedding MoE "
-    "MoEGroupRouter MultiHeadAttention MurmurHash3 NGramHashMapping NGramRepeatBlock Pad QAttention QMoE "
-    "Range RotaryEmbedding SampleOp Sampling SparseAttention Tokenizer Trilu UnfoldTensor Unique "
-    "VarlenCausalConvWithState VarlenNGramHashMapping WhisperBeamSearch WordConvEmbedding",
+    "AttnLSTM BeamSearch BifurcationDetector CDist CausalConvWithState CropAndResize DynamicTimeWarping "
+    "EngramGate ExpandDims GatedAdd GatedDeltaNet GatherND GatherPacked GreedySearch GridSample "
+    "GroupQueryAttention HyperConnectionPostMix HyperConnectionPreMix Inverse LinearAttention "
+    "LinearAttentionGate MRotaryEmbedding MoE MoEGroupRouter MurmurHash3 NGramHashMapping "
+    "NGramRepeatBlock Pad QMoE Range RotaryEmbedding SampleOp Sampling SparseAttention Tokenizer Trilu "
+    "UnfoldTensor Unique VarlenCausalConvWithState VarlenNGramHashMapping WhisperBeamSearch "
+    "WordConvEmbedding ",
     "this version of splitgraph does not write it",
 )
 without_form(

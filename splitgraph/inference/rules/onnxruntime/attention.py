@@ -96,9 +96,11 @@ def multi_head_attention(ctx: NodeContext) -> Sequence[ValueType]:
     batch, length = (None, None) if query is None else (query[0], query[1])
     output = tensor(dtype, (batch, length, _value_size(ctx, query, key, value)))
     _check_projected(ctx, query, key, value)
-    if ctx.node.op_type != "MultiHeadAttention" or ctx.has_input(8):
-        # The buffers may be longer than what they hold.
-        return [output, tensor(dtype, _UNKNOWN_STATE), tensor(dtype, _UNKNOWN_STATE)]
+    decoder = ctx.node.op_type != "MultiHeadAttention"
+    if decoder or ctx.has_input(8):
+        # The buffers may be longer than what they hold, and stay as long as they are.
+        buffers = [dims_of_rank(ctx, index, 4) or _UNKNOWN_STATE for index in ((5, 6) if decoder else (6, 7))]
+        return [output, *(tensor(dtype, dims) for dims in buffers)]
     total, key_size, value_size = _kept(ctx, query, key, value, heads)
     return [
         output,
