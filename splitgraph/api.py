@@ -14,7 +14,7 @@ from splitgraph.findings.diagnostics import SplitgraphError
 from splitgraph.formats import LoadedModel, give_back, held, load, open_model
 from splitgraph.model.deferred import import_whole
 from splitgraph.model.onnx_proto import ModelProto
-from splitgraph.options import Converting, Engine, Form, Leeway, NewSizes, Running, Sizes, leeway_of, paths_of
+from splitgraph.options import Converting, Engine, Form, Leeway, NewSizes, Opset, Running, Sizes, leeway_of, paths_of
 from splitgraph.processes.this_process import collection_paused
 from splitgraph.results import save_result
 from splitgraph.rewrites import find_blockers, rewritten
@@ -97,12 +97,12 @@ def inferred(loaded: LoadedModel, sizes: Sizes, leeway: Leeway) -> Analysis:
 
 
 @overload
-def upgrade(model: M, opset: int, **options: Unpack[RewriteOptions]) -> Rewrite[M]: ...
+def upgrade(model: M, opset: Opset, **options: Unpack[RewriteOptions]) -> Rewrite[M]: ...
 @overload
-def upgrade(model: StrPath, opset: int, **options: Unpack[RewriteOptions]) -> Rewrite[Model]: ...
+def upgrade(model: StrPath, opset: Opset, **options: Unpack[RewriteOptions]) -> Rewrite[Model]: ...
 def upgrade(
     model: Any,
-    opset: int,
+    opset: Opset,
     *,
     ir_version: int | Literal["keep"] | None = None,
     accept: Sequence[str] = (),
@@ -124,7 +124,8 @@ def upgrade(
 ) -> Rewrite:
     """Convert a model to a newer opset of ai.onnx; every node is converted exactly.
 
-    model: as in `infer`; not changed. opset: the version of ai.onnx to convert to.
+    model: as in `infer`; not changed. opset: the version of ai.onnx to convert to; or those of several domains, by
+    their names: {"": 17, "ai.onnx.ml": 3}. Beside ai.onnx this is ai.onnx.ml, classical machine learning.
     ir_version: of the result; None and "keep" keep the model's own, or raise it if the opset needs a newer one.
     accept: errors of the model to accept by name, as in `infer`; their nodes stay as they are. An error of a split, or
     of a node that the conversion has to change, cannot be accepted. `Rewrite.accepted` has them.
@@ -151,12 +152,12 @@ def upgrade(
 
 
 @overload
-def downgrade(model: M, opset: int, **options: Unpack[RewriteOptions]) -> Rewrite[M]: ...
+def downgrade(model: M, opset: Opset, **options: Unpack[RewriteOptions]) -> Rewrite[M]: ...
 @overload
-def downgrade(model: StrPath, opset: int, **options: Unpack[RewriteOptions]) -> Rewrite[Model]: ...
+def downgrade(model: StrPath, opset: Opset, **options: Unpack[RewriteOptions]) -> Rewrite[Model]: ...
 def downgrade(
     model: Any,
-    opset: int,
+    opset: Opset,
     *,
     ir_version: int | Literal["keep"] | None = None,
     accept: Sequence[str] = (),
@@ -194,7 +195,7 @@ def convert(
     model: Any,
     to: Form | None = None,
     *,
-    opset: int | None = None,
+    opset: Opset | None = None,
     target: str | None = None,
     explicit_lengths: bool = False,
     fold: bool = False,
@@ -223,9 +224,9 @@ def convert(
 
     to: the form of the splits. "split" also makes one Split of slices that are all parts of a value. "variadic-split"
     is a function in ONNX and a layer in OpenVINO IR. "slice" is a Slice for each part that is read, in ONNX only.
-    opset: newer or older; None keeps the model's own. target: the name of a runtime, such as "mnn" or "openvino@2023.3"
-    (`targets` lists them): what it does not read gets a form that it reads, all else stays. Give `to`, `opset` or both,
-    or `target`, with or without `opset`, or fold, standard or ir_version alone.
+    opset: newer or older, as in `upgrade`; None keeps the model's own. target: the name of a runtime, such as "mnn" or
+    "openvino@2023.3" (`targets` lists them): what it does not read gets a form that it reads, all else stays. Give
+    `to`, `opset` or both, or `target`, with or without `opset`, or fold, standard or ir_version alone.
     explicit_lengths: give every split explicit lengths, for runtimes that support neither equal parts nor num_outputs,
     and inline local functions, which these runtimes do not support either. ir_version: of the result; None and "keep"
     keep the model's own, raised to 8 if the result has functions. Alone, it changes nothing else: local functions are
@@ -466,7 +467,7 @@ def check(
 
 def blockers(
     model: Source,
-    opset: int,
+    opset: Opset,
     *,
     accept: Sequence[str] = (),
     assume_defaults: bool = False,
@@ -476,12 +477,12 @@ def blockers(
     """Find out which nodes block the conversion of a model to an opset, and how near to it the model can come. Nothing
     is converted, and nothing is raised for what is in the way.
 
-    model: an ONNX model, as in `infer`; not changed. opset: newer or older than the model's own. accept,
-    assume_defaults, read_by_form, fix_defaults: as in `upgrade`.
+    model: an ONNX model, as in `infer`; not changed. opset: newer or older than the model's own, as in `upgrade`.
+    accept, assume_defaults, read_by_form, fix_defaults: as in `upgrade`.
 
     The result is a tuple of diagnostics, with `node`, `operator` and `blocking_opset`: those that ConversionError would
     carry. It is empty if nothing is in the way. Its `reachable` is the lowest opset, or the highest of an upgrade, that
-    the model can be converted to.
+    the model can be converted to; by domain where `opset` is.
 
     Raises ModelError for a file that cannot be read, SplitgraphError for an opset that does not exist and for an
     OpenVINO IR.

@@ -266,7 +266,7 @@ def downgrade(**options: Any) -> int:
 @program.command()
 @parameters.models_argument
 @takes("to")
-@takes("opset", help="The ai.onnx opset to convert to, newer or older.")
+@takes("opset", help="The ai.onnx opset to convert to, newer or older; ai.onnx.ml=N for that domain; repeatable.")
 @takes("explicit_lengths")
 @takes("target", shell_complete=parameters.target_names)
 @takes("fold", "standard")

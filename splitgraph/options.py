@@ -20,6 +20,8 @@ Format = Literal["github", "sarif"]
 ExternalData = Literal["beside", "link"]
 # A number; "keep" for the version of the model; None to let a downgrade lower it.
 IRVersion = int | Literal["keep"] | None
+# The version of ai.onnx; or of several domains, by their names: {"": 17, "ai.onnx.ml": 3}.
+Opset = int | Mapping[str, int]
 StrPath = str | os.PathLike[str]
 # Arrays by the names of inputs, several such cases, or the path of test data.
 GivenInputs = Mapping[str, Any] | Sequence[Mapping[str, Any]] | StrPath
@@ -36,7 +38,7 @@ class Option(NamedTuple):
     """How the command line shows a field.
 
     flags: () for the name of the field, with dashes. kind: of a value: "file", "integer", "number", "positive" for a
-    finite number of more than 0, "IR version", or "" for what the type of the field says; least: its minimum.
+    finite number of more than 0, "IR version", "opset", or "" for what the type of the field says; least: its minimum.
     repeats: the option may be given several times. choices: of the texts that are allowed. empty: the value of an
     option that is given without one. shows: whether `--help` shows the default; or a text to show instead. group: the
     title that `--help` shows it under, if that is not the one of its record.
@@ -170,12 +172,21 @@ STRICT = Leeway()
 class Converting(NamedTuple):
     """What `convert` is asked for; upgrade and downgrade, which go in one direction, take the opset and the IR version.
 
-    opset: of ai.onnx; None keeps the model's own. to: the form of the splits. target: the runtime that the model is
-    for. explicit_lengths: splits get explicit lengths, and functions are inlined. ir_version: of the result. fold: what
-    is known of the model is written first. standard: operators of other domains are written in those of ai.onnx.
+    opset: of ai.onnx, or of several domains; None keeps the model's own. to: the form of the splits. target: the
+    runtime that the model is for. explicit_lengths: splits get explicit lengths, and functions are inlined. ir_version:
+    of the result. fold: what is known of the model is written first. standard: operators of other domains are written
+    in those of ai.onnx.
     """
 
-    opset: Annotated[int | None, Option("The ai.onnx opset to convert to.", metavar="N", kind="integer")] = None
+    opset: Annotated[
+        Opset | None,
+        Option(
+            "The ai.onnx opset to convert to; ai.onnx.ml=N for that of classical machine learning; repeatable.",
+            metavar="[DOMAIN=]N",
+            kind="opset",
+            repeats=True,
+        ),
+    ] = None
     to: Annotated[Form | None, Option("The form of the splits.", choices=get_args(Form))] = None
     target: Annotated[
         str | None, Option("The runtime that the model is for; `check` lists them.", metavar="NAME[@VERSION]")
@@ -199,6 +210,11 @@ class Converting(NamedTuple):
     ] = False
 
     @property
+    def opsets(self) -> Mapping[str, int]:
+        """Return the versions that are wanted, by domain."""
+        return opsets_of(self.opset)
+
+    @property
     def only_folds(self) -> bool:
         """Return True if no form, opset or runtime is wanted beside folding."""
         return self.fold and not self._wants_more
@@ -215,11 +231,17 @@ class Converting(NamedTuple):
 
     @property
     def tag(self) -> str:
-        """Return the tag in the name of the result: "opset18.split"."""
-        opset = None if self.opset is None else f"opset{self.opset}"
+        """Return the tag in the name of the result: "opset18.split", "opset17.ml3"."""
+        opsets = sorted(self.opsets.items())
+        opset = ".".join(f"{domain.rpartition('.')[2] if domain else 'opset'}{version}" for domain, version in opsets)
         ir_version = None if self.only_ir_version is None else f"ir{self.only_ir_version}"
         done = ("standard" if self.standard else None, "folded" if self.fold else None)
         return ".".join(filter(None, (opset, self.to, self.target, *done, ir_version)))
+
+
+def opsets_of(opset: Opset | None) -> Mapping[str, int]:
+    """Return the versions that are wanted, by domain; none for None."""
+    return {} if opset is None else {"": opset} if isinstance(opset, int) else opset
 
 
 Wanted = Converting | NewSizes
@@ -485,7 +507,7 @@ class ReshapeOptions(VerifiedOptions, total=False):
 class ConvertOptions(RewriteOptions, total=False):
     """The keywords of `convert`."""
 
-    opset: int | None
+    opset: Opset | None
     target: str | None
     explicit_lengths: bool
     fold: bool

@@ -22,7 +22,7 @@ from splitgraph.model.tensor_data import is_in_other_file
 from splitgraph.options import Engine, Leeway, Running, Sizes
 from splitgraph.processes.this_process import collection_paused
 from splitgraph.results import require_valid_rewrite, save_result
-from splitgraph.verbs import NO_OPSET, Conversion, StartingModel, integer_opset
+from splitgraph.verbs import NO_OPSET, Conversion, StartingModel, wanted_opset
 
 if TYPE_CHECKING:
     from splitgraph.conversion.opset import Blockers
@@ -170,7 +170,7 @@ def _told_unread(model: Model, findings: Sequence[Diagnostic]) -> tuple[Diagnost
     return tuple(replace(each, help=f"{text} {each.help}") if each.code == "SG403" else each for each in findings)
 
 
-def find_blockers(model: Any, opset: int, leeway: Leeway) -> Blockers:
+def find_blockers(model: Any, opset: Any, leeway: Leeway) -> Blockers:
     """Return what blocks the conversion of a model to an opset, and the nearest one that it can reach.
     Raises SplitgraphError for wrong arguments.
     """
@@ -179,7 +179,7 @@ def find_blockers(model: Any, opset: int, leeway: Leeway) -> Blockers:
     from splitgraph.conversion.opset import find_blockers as found_blockers
     from splitgraph.inference.input_defaults import defaults_of, told_remedy
 
-    wanted = integer_opset(opset)
+    wanted = wanted_opset(opset)
     content = open_model(model, weights="leave").content
     if not isinstance(content, ModelProto):
         raise SplitgraphError(NO_OPSET)

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from splitgraph.findings.diagnostics import ConversionError, SplitgraphError, diagnostic
 from splitgraph.model.deferred import import_whole
-from splitgraph.model.scopes import model_imports
-from splitgraph.options import Converting, IRVersion, Leeway, NewSizes, Running
+from splitgraph.model.scopes import VERSIONED_DOMAINS, model_imports, named_opset, plain_domain
+from splitgraph.options import Converting, IRVersion, Leeway, NewSizes, Opset, Running, opsets_of
 
 if TYPE_CHECKING:
     from splitgraph.conversion.rewrite import Rewrite
@@ -51,8 +51,8 @@ _Step = Callable[[StartingModel], "Rewrite | None"]
 
 
 def to_opset(opset: Any, ir_version: IRVersion, *, newer: bool) -> Conversion:
-    """Return the conversion of `upgrade` or `downgrade`. Raises SplitgraphError for an opset that is no integer."""
-    return Conversion(partial(_in_direction, newer, integer_opset(opset), ir_version), _refuse_opset)
+    """Return the conversion of `upgrade` or `downgrade`. Raises SplitgraphError as `wanted_opset`."""
+    return Conversion(partial(_in_direction, newer, wanted_opset(opset), ir_version), _refuse_opset)
 
 
 def to_sizes(wanted: NewSizes, leeway: Leeway) -> Conversion:
@@ -74,7 +74,27 @@ def in_steps(
     return Conversion(partial(_in_turn, steps), partial(_ir_as_wanted, wanted))
 
 
-def integer_opset(opset: Any) -> int:
+def wanted_opset(opset: Any) -> Opset:
+    """Return an opset as an int, or those of several domains by their names, "" for ai.onnx. Raises SplitgraphError for
+    what is no integer, and for a domain that has no opsets to convert to.
+    """
+    if not isinstance(opset, Mapping):
+        return _integer_opset(opset)
+    opsets: dict[str, int] = {}
+    for name, version in opset.items():
+        domain = plain_domain(name) if isinstance(name, str) else None
+        if domain not in VERSIONED_DOMAINS:
+            known = " and ".join(each or "ai.onnx" for each in VERSIONED_DOMAINS)
+            raise SplitgraphError(f"{name!r} is not a domain with opsets to convert to; those are {known}")
+        if domain in opsets:
+            raise SplitgraphError("the opset of ai.onnx is given twice")
+        opsets[domain] = _integer_opset(version)
+    if not opsets:
+        raise SplitgraphError('the opset is {}; give one such as {"": 17, "ai.onnx.ml": 3}')
+    return opsets[""] if opsets.keys() == {""} else opsets
+
+
+def _integer_opset(opset: Any) -> int:
     """Return an opset as an int. Raises SplitgraphError for anything that is no integer."""
     if isinstance(opset, bool) or not hasattr(opset, "__index__"):
         import_whole("splitgraph.model.schemas")
@@ -97,9 +117,9 @@ def _checked(wanted: Converting, leeway: Leeway) -> Converting:
         if wanted.to is not None or wanted.explicit_lengths:
             raise SplitgraphError("a target says which forms of splits it reads; leave `to` and explicit_lengths out")
         find_target(wanted.target)
-        return wanted
+        return wanted if wanted.opset is None else wanted._replace(opset=wanted_opset(wanted.opset))
     if wanted.opset is not None:
-        return wanted._replace(opset=integer_opset(wanted.opset))
+        return wanted._replace(opset=wanted_opset(wanted.opset))
     asked = wanted.ir_version is not None or wanted.fold or wanted.standard
     asked = asked or leeway.fix_defaults or leeway.read_by_form
     if wanted.to is None and (not asked or wanted.explicit_lengths):
@@ -121,7 +141,10 @@ def _steps(wanted: Converting, leeway: Leeway, running: Running | None, say: Cal
     if wanted.fold:
         yield _folded
     if wanted.target is not None:
-        yield partial(_for_target, wanted, running, say)
+        others = {domain: version for domain, version in wanted.opsets.items() if domain}
+        if others:
+            yield partial(_at_opset, others, None)
+        yield partial(_for_target, wanted._replace(opset=wanted.opsets.get("")), running, say)
         return
     if wanted.opset is not None and not wanted.standard:
         yield partial(_at_opset, wanted.opset, wanted.ir_version)
@@ -178,29 +201,33 @@ def _folded(start: StartingModel) -> Rewrite:
     return convert_folded(start.model, start.leeway)
 
 
-def _in_direction(newer: bool, opset: int, ir_version: IRVersion, start: StartingModel) -> Rewrite:
+def _in_direction(newer: bool, opset: Opset, ir_version: IRVersion, start: StartingModel) -> Rewrite:
     """Convert a model to an opset. An upgrade refuses an older opset, and a downgrade a newer one."""
     import_whole("splitgraph.model.schemas")
     from splitgraph.model.schemas import newest_opset
+    from splitgraph.model.schemas.table import newest_in_table
 
-    source = model_imports(start.model).get("", opset)
-    newest = newest_opset(max(source, opset))
-    # An opset that does not exist is a finding about the model, which the conversion reports.
-    both_exist = 1 <= source <= newest and 1 <= opset <= newest
-    if both_exist and opset != source and newer != (opset > source):
-        raise _other_way(source, opset)
+    imports = model_imports(start.model)
+    for domain, wanted in opsets_of(opset).items():
+        source = imports.get(domain, wanted)
+        newest = newest_in_table(domain) if domain else newest_opset(max(source, wanted))
+        # An opset that does not exist is a finding about the model, which the conversion reports.
+        both_exist = 1 <= source <= newest and 1 <= wanted <= newest
+        if both_exist and wanted != source and newer != (wanted > source):
+            raise _other_way(domain, source, wanted)
     return _at_opset(opset, ir_version, start)
 
 
-def _other_way(source: int, opset: int) -> ConversionError:
+def _other_way(domain: str, source: int, opset: int) -> ConversionError:
     """Return the error of an upgrade to an older opset, or of a downgrade to a newer one."""
     way, verb = ("older", "downgrade") if opset < source else ("newer", "upgrade")
-    text = f"the model is at opset {source}, and {opset} is {way}; use {verb}"
-    help = f"Run splitgraph {verb} --opset {opset}, or convert --opset {opset}, which converts in both directions."
+    text = f"the model is at {named_opset(domain, source)}, and {opset} is {way}; use {verb}"
+    option = f"--opset {domain}={opset}" if domain else f"--opset {opset}"
+    help = f"Run splitgraph {verb} {option}, or convert {option}, which converts in both directions."
     return ConversionError(text, [diagnostic("SG418", text, help=help)])
 
 
-def _at_opset(opset: int, ir_version: IRVersion, start: StartingModel) -> Rewrite:
+def _at_opset(opset: Opset, ir_version: IRVersion, start: StartingModel) -> Rewrite:
     import_whole("splitgraph.conversion.opset")
     from splitgraph.conversion.opset import convert_opset
 
@@ -239,7 +266,7 @@ def _for_target(
 
     assert wanted.target is not None
     target = find_target(wanted.target)
-    by_table = partial(convert_for_target, start.model, target, wanted.opset, wanted.ir_version, start.leeway)
+    by_table = partial(convert_for_target, start.model, target, wanted.opsets.get(""), wanted.ir_version, start.leeway)
     if running is None:
         return by_table()
     import_whole("splitgraph.verification.in_runtime.ways")

@@ -141,10 +141,10 @@ def _is_tag(task: FileTask, tag: str) -> bool:
     """
     from splitgraph.runtimes.target import targets
 
-    if tag == task.wanted.tag and re.fullmatch(r"opset\d+", tag):
+    if tag == task.wanted.tag and re.fullmatch(r"(opset\d+)?\.?(ml\d+)?", tag):
         return False
     names = "|".join(sorted({re.escape(name.partition("@")[0]) for name in targets()}))
-    part = rf"(opset\d+|split|variadic-split|slice|({names})(@[\w.]+)?)"
+    part = rf"(opset\d+|ml\d+|split|variadic-split|slice|({names})(@[\w.]+)?)"
     return re.fullmatch(rf"{part}(\.{part})*", tag) is not None
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from splitgraph.commands.configuration import accepted_texts
 from splitgraph.findings.outcome import Verb
 from splitgraph.options import Converting, Many, NewSizes, Output, Running, Shown, Sizes, leeway_of
-from splitgraph.work.task import Call, FileTask, parse_bindings
+from splitgraph.work.task import Call, FileTask, parse_bindings, parse_opsets
 
 
 def read_call(verb: Verb, typed: Mapping[str, Any], **known: Any) -> Call:
@@ -23,6 +23,8 @@ def read_call(verb: Verb, typed: Mapping[str, Any], **known: Any) -> Call:
     for name, option in (("bind", "--bind"), ("try_sizes", "--try")):
         if name in given:
             given[name] = parse_bindings(given[name], option)
+    if "opset" in given:
+        given["opset"] = parse_opsets(given["opset"])
     if verb == "reshape":
         given["shapes"] = given["shapes"] or None
     accept = accepted_texts(given.pop("accept")) if "accept" in given else ()

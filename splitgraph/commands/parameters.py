@@ -43,9 +43,10 @@ class _ModelFile(_File):
 
 if TYPE_CHECKING:
     _VersionType = click.ParamType[int | Literal["keep"]]
+    _OpsetType = click.ParamType[tuple[str, int]]
 else:
     # Most releases of click 8 have a ParamType that takes no type parameter.
-    _VersionType = click.ParamType
+    _VersionType = _OpsetType = click.ParamType
 
 
 class _Positive(click.FloatRange):
@@ -75,6 +76,20 @@ class _IRVersion(_VersionType):
             return int(value)
         except ValueError:
             self.fail(f"{value!r} is neither a number nor 'keep'.", param, ctx)
+
+
+class _Opset(_OpsetType):
+    """An opset of ai.onnx: a number. Or that of another domain, as DOMAIN=NUMBER."""
+
+    name = "opset"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, int]:
+        """Return the domain, "" for ai.onnx, and the number; fail for anything else."""
+        domain, _, number = value.rpartition("=")
+        try:
+            return domain, int(number)
+        except ValueError:
+            self.fail(f"{value!r} is neither a number such as 17 nor DOMAIN=NUMBER such as ai.onnx.ml=3.", param, ctx)
 
 
 def target_names(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
@@ -119,6 +134,7 @@ _KINDS: dict[str, Callable[[Option], Any]] = {
     "number": lambda option: click.FloatRange(min=option.least),
     "positive": lambda option: _Positive(),
     "IR version": lambda option: _IRVersion(),
+    "opset": lambda option: _Opset(),
 }
 
 

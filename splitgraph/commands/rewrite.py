@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from splitgraph import api
 from splitgraph.commands.many import run_models
 from splitgraph.findings.exit_codes import CLEAN, FINDINGS
+from splitgraph.model.scopes import named_opset
 from splitgraph.options import NewSizes, Shown, Wanted
 from splitgraph.reports.pages import blockers_page, data_lines, rewrite_findings, rewrite_page, verification_notes
 from splitgraph.reports.printing import LONG, print_document, print_notice, print_result, working
-from splitgraph.reports.text import BLANK, SEVERITY_STYLES, count, line
+from splitgraph.reports.text import BLANK, SEVERITY_STYLES, count, line, opset_text
 from splitgraph.work.rewriting import Rewritten, rewrite_file
 from splitgraph.work.task import Call, FileTask
 
@@ -50,8 +52,9 @@ def _report_beyond(rewritten: Rewritten, task: FileTask, shown: Shown) -> None:
         document = failed_document(task.verb, str(task.model), (), **known)
         print_document({**document, "ok": True, "beyond": True})
     elif not shown.quiet:
-        than = f"{'newer' if task.verb == 'upgrade' else 'older'} than opset {task.converting.opset}"
-        text = f"{task.model} has opset {rewritten.opset['']}, {than}; {_copied(output)}"
+        than = f"{'newer' if task.verb == 'upgrade' else 'older'} than {opset_text(task.converting.opsets)}"
+        had = {domain: rewritten.opset[domain] for domain in task.converting.opsets if domain in rewritten.opset}
+        text = f"{task.model} has {opset_text(had)}, {than}; {_copied(output)}"
         print_result([line(text), *data_lines(rewritten.data_files)])
 
 
@@ -84,7 +87,7 @@ def _how_it_is(rewrite: Rewrite, rewritten: Rewritten, wanted: Wanted) -> str:
         return f"has nothing to rewrite as {wanted.to}"
     if wanted.standard:
         return "has no operator of another domain that has a standard form"
-    return "has nothing that is known and not written" if wanted.fold else f"already has opset {wanted.opset}"
+    return "has nothing that is known and not written" if wanted.fold else f"already has {opset_text(wanted.opsets)}"
 
 
 def _how_it_is_for(target: str, rewrite: Rewrite) -> str:
@@ -110,14 +113,14 @@ def _report_blockers(rewritten: Rewritten, task: FileTask, shown: Shown) -> int:
     if shown.as_json:
         from splitgraph.reports.documents import failed_document
 
-        after = opset if task.converting.opset is None else {**opset, "": task.converting.opset}
+        after = {**opset, **task.converting.opsets}
         print_document(failed_document(task.verb, model, blockers, **{"from": dict(opset)}, to=dict(after)))
-    print_notice(blockers_page(f"{model} cannot {_what_it_cannot(wanted, opset.get(''))}", blockers))
+    print_notice(blockers_page(f"{model} cannot {_what_it_cannot(wanted, opset)}", blockers))
     return FINDINGS
 
 
-def _what_it_cannot(wanted: Wanted, opset: int | None) -> str:
-    """Return what a model was to do, to stand after "cannot". opset: of the model; None if it imports no ai.onnx."""
+def _what_it_cannot(wanted: Wanted, opset: Mapping[str, int]) -> str:
+    """Return what a model was to do, to stand after "cannot". opset: what the model imports."""
     if isinstance(wanted, NewSizes):
         return "get these sizes"
     if wanted.target is not None:
@@ -125,7 +128,12 @@ def _what_it_cannot(wanted: Wanted, opset: int | None) -> str:
     if wanted.standard:
         return "be written in operators of ai.onnx alone"
     if wanted.opset is not None:
-        return f"go to opset {wanted.opset}" if opset is None else f"go from opset {opset} to {wanted.opset}"
+        return " and ".join(
+            f"go to {named_opset(domain, version)}"
+            if domain not in opset
+            else f"go from {named_opset(domain, opset[domain])} to {version}"
+            for domain, version in wanted.opsets.items()
+        )
     if wanted.only_ir_version is not None:
         return f"go to IR version {wanted.only_ir_version}"
     return "be folded" if wanted.to is None else f"be converted to {wanted.to}"

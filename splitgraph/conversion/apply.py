@@ -67,6 +67,7 @@ def apply_plan(plan: Plan, model: ModelProto, *, owned: bool = False) -> Rewrite
         write_implied_opset(copy)
     if plan.opset is not None:
         _set_opset(copy, plan.opset)
+    _import_versions(copy, plan.domains)
     _set_functions(copy, plan)
     return step(copy, plan.changes, correct.told(notes), rounding=plan.rounding)
 
@@ -175,8 +176,10 @@ def _edit_node(node: NodeProto, edited: Node) -> None:
     """Give a node what it has as edited. Attributes that stay are left alone, with the graphs in them."""
     changed = [] if edited.original is None else changed_attributes(edited.original, edited.attributes)
     node.op_type = edited.op_type
-    if plain_domain(node.domain) != "":
+    if plain_domain(node.domain) != edited.domain:
         node.ClearField("domain")
+        if edited.domain:
+            node.domain = edited.domain
     if node.input[:] != edited.inputs:
         node.input[:] = edited.inputs
     if node.output[:] != edited.outputs:
@@ -195,12 +198,15 @@ def _remove(entries: Any, unwanted: Callable[[Any], bool]) -> None:
             del entries[index]
 
 
-def _set_opset(model: ModelProto, opset: int) -> None:
-    imports = [model.opset_import, *(function.opset_import for function in model.functions)]
-    for entries in imports:
+def _import_versions(model: ModelProto, versions: Mapping[str, int]) -> None:
+    """Set the versions of domains that the model and its functions import."""
+    for entries in (model.opset_import, *(function.opset_import for function in model.functions)):
         for entry in entries:
-            if plain_domain(entry.domain) == "":
-                entry.version = opset
+            entry.version = versions.get(plain_domain(entry.domain), entry.version)
+
+
+def _set_opset(model: ModelProto, opset: int) -> None:
+    _import_versions(model, {"": opset})
     model.ir_version = max(model.ir_version, minimum_ir_version(opset))
 
 

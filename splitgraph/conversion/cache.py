@@ -49,6 +49,7 @@ class _EntryNode(NamedTuple):
     outputs: Sequence[int] | None
     attributes: dict[str, AttributeProto]
     name: int
+    domain: str = ""
 
 
 class _Entry(NamedTuple):
@@ -141,6 +142,7 @@ class ConversionCache:
             # The usual case, without the detour over names. Nodes of one kind share their attributes: an edited node is
             # not changed any more.
             edited = Node(first.op_type, node.input[:], node.output[:], first.attributes, node, node.name)
+            edited.domain = first.domain
             return Replacement([edited], (), entry.why)
         names = [*node.input[:], *node.output[:]]
         if entry.hints:
@@ -154,7 +156,7 @@ class ConversionCache:
             given = node.input[:] if inputs is None else [names[n] if isinstance(n, int) else n for n in inputs]
             results = node.output[:] if outputs is None else [names[number] for number in outputs]
             original, name = (node, node.name) if made.name == -1 else (None, names[made.name])
-            nodes.append(Node(made.op_type, given, results, made.attributes, original, name))
+            nodes.append(Node(made.op_type, given, results, made.attributes, original, name, None, made.domain))
         return Replacement(nodes, (), entry.why)
 
     def _fingerprint(self, name: str) -> bytes | None:
@@ -252,6 +254,6 @@ def _entry_of(
         inputs = None if made.inputs == node.input[:] else [places[name] for name in made.inputs]
         number = numbers[made.name] if made.original is None else -1
         outputs = None if made.outputs == node.output[:] else [numbers[name] for name in made.outputs]
-        written.append(_EntryNode(made.op_type, inputs, outputs, made.attributes, number))
+        written.append(_EntryNode(made.op_type, inputs, outputs, made.attributes, number, made.domain))
     is_alone = len(nodes) == 1 and nodes[0].original is not None and written[0].outputs is None
     return _Entry(read, () if is_alone else [hint[len(prefix) :] for hint in hints.values()], written, why)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Literal
@@ -27,7 +27,7 @@ from splitgraph.model.schemas import OperatorVersion, newest_opset
 from splitgraph.model.schemas.experimental import UNSPECIFIED, experiments_end
 from splitgraph.model.schemas.fit import Slot, misfits
 from splitgraph.model.schemas.history import version_at
-from splitgraph.model.scopes import Scope, operator_name, plain_domain
+from splitgraph.model.scopes import Scope, named_opset, operator_name, plain_domain
 from splitgraph.splits import SPLIT_OPERATORS, variant_at
 
 # Exceptions of arithmetic over shapes and attributes that contradict each other.
@@ -54,7 +54,8 @@ class Ladder:
 
     values: what is known of its values. graph_reads: whether a node or an output of the model reads a value.
     assumptions: sentences about element types that are unknown and were assumed. standard: operators of other domains
-    are written in those of ai.onnx.
+    are written in those of ai.onnx. domains: of the other domains that may change, the opset that the graph imports and
+    that of the result.
     """
 
     from_opset: int
@@ -65,9 +66,22 @@ class Ladder:
     cache: ConversionCache
     assumptions: dict[str, None] = field(default_factory=dict)
     standard: bool = False
+    domains: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+
+    def way_of(self, domain: str) -> tuple[int, int]:
+        """Return the opset of a domain from which nodes come, and the one to which they go; equal for a domain of which
+        nothing changes.
+        """
+        return (self.from_opset, self.to_opset) if domain == "" else self.domains.get(domain, (1, 1))
+
+    def route_of(self, node: NodeProto | Node) -> Route | str | None:
+        """Return the route of a node of the model."""
+        domain = plain_domain(node.domain)
+        from_opset, to_opset = self.way_of(domain)
+        return None if domain and from_opset == to_opset else route_of(node.op_type, from_opset, to_opset, domain)
 
     def convert(self, node: NodeProto, key: Key | None, location: str, emission: Emission) -> Replacement:
-        """Return what becomes of a node of ai.onnx at the target opset. key: of the cache. Raises Blocked with all
+        """Return what becomes of a node at the target opset. key: of the cache. Raises Blocked with all
         blockers.
         """
         emission.names = log = NameLog(emission.names)
@@ -92,18 +106,19 @@ class Ladder:
         if form is not None:
             nodes = climb.write_standard(Node.of(node), form)
         else:
-            nodes = climb.take(Node.of(node), self.from_opset, is_own=True)
+            nodes = climb.take(Node.of(node), self.way_of(plain_domain(node.domain))[0], is_own=True)
         if climb.blockers:
             raise Blocked(climb.blockers)
         if not climb.adapted:
             changed = changed_attributes(node, nodes[0].attributes)
-            return Replacement(nodes, (), "; ".join(climb.edited[name] for name in changed)) if changed else KEPT
+            reasons = dict.fromkeys(climb.edited[name] for name in changed)
+            return Replacement(nodes, (), "; ".join(reasons)) if changed else KEPT
         return climb.replacement(nodes, node.output, "; ".join(dict.fromkeys(climb.reasons)))
 
     def stays(self, node: NodeProto, location: str) -> bool:
         """Return True for a node that means the same at the target opset as it is."""
         climb = Climb(self, location, None)
-        nodes = climb.take(Node.of(node), self.from_opset, is_own=True)
+        nodes = climb.take(Node.of(node), self.way_of(plain_domain(node.domain))[0], is_own=True)
         return not climb.blockers and not changed_attributes(node, nodes[0].attributes)
 
     def _in_its_own_name(
@@ -122,16 +137,18 @@ class Ladder:
         if self.standard and standard_form(plain_domain(node.domain), node.op_type, self.from_opset) is not None:
             known = [blocker for blocker in foreign if blocker.code == "SG425"]
             return known or [self._without_form_here(node, climb, foreign)]
+        domain = plain_domain(node.domain)
+        from_opset, to_opset = self.way_of(domain)
         stop = self.cache.stop(key, lambda: self._nearest(node, climb))
         # The reasons at that opset come first: they are why the node stops there.
         messages = dict.fromkeys(blocker.message for blocker in foreign)
         reasons = sorted(messages, key=lambda text: f"opset {stop}" not in text)
         more = f"; and {len(reasons) - _MOST_REASONS} more" if len(reasons) > _MOST_REASONS else ""
-        side = "beyond" if self.to_opset > self.from_opset else "below"
-        text = f"{node.op_type} cannot go {side} opset {stop}, because the nodes that would replace it cannot: "
+        side, last = "beyond" if to_opset > from_opset else "below", named_opset(domain, stop)
+        text = f"{node.op_type} cannot go {side} {last}, because the nodes that would replace it cannot: "
         text += "; ".join(reasons[:_MOST_REASONS]) + more
-        blocking = stop + 1 if self.to_opset > self.from_opset else stop - 1
-        help = f"Stop at opset {stop}."
+        blocking = stop + 1 if to_opset > from_opset else stop - 1
+        help = f"Stop at {last}."
         made = diagnostic(foreign[0].code, text, climb.location, help=help, blocking_opset=blocking)
         return [*(blocker for blocker in blockers if blocker not in foreign), made]
 
@@ -147,15 +164,19 @@ class Ladder:
 
     def _nearest(self, node: NodeProto, climb: Climb) -> int:
         """Return the opset nearest to the target to which the node can be converted."""
-        return nearest_opset(self.from_opset, self.to_opset, partial(self._is_refused, node, climb))
+        return nearest_opset(*self.way_of(plain_domain(node.domain)), partial(self._is_refused, node, climb))
 
     def _is_refused(self, node: NodeProto, climb: Climb, opset: int) -> bool:
-        """Return True if a node cannot be converted to an opset."""
+        """Return True if a node cannot be converted to an opset, of its domain, or of ai.onnx for a standard form."""
         # With a cache of its own: the other one holds what nodes become at the target.
         cache = ConversionCache(self.values, self.cache.names, self.cache.left_out)
-        trial = replace(self, to_opset=opset, cache=cache, assumptions={})
+        trial, domain = replace(self, cache=cache, assumptions={}), plain_domain(node.domain)
+        if self.standard or domain not in self.domains:
+            trial.to_opset = opset
+        else:
+            trial.domains = {**self.domains, domain: (self.domains[domain][0], opset)}
         try:
-            trial._convert(node, Climb(trial, climb.location, climb.emission.afresh(opset)))
+            trial._convert(node, Climb(trial, climb.location, climb.emission.afresh(trial.to_opset)))
         except Blocked:
             return True
         return False
@@ -234,7 +255,9 @@ class Climb:
         """Return the nodes that a node of another domain becomes at the target."""
         assert node.original is not None
         opset = max(self.to_opset, form.opset)
-        attempt = NodeAtBoundary.at(node, self, opset, True, form.version, form.version)
+        at = self.ladder.domains[node.domain][0] if node.domain in self.ladder.domains else opset
+        node.domain = ""
+        attempt = NodeAtBoundary.at(node, self, at, True, form.version, form.version)
         attempt.dialect = opset
         label = operator_name(node.original)
         made, failed = self.go(form.write, attempt, f"{label} is written in operators of ai.onnx")
@@ -251,17 +274,18 @@ class Climb:
     # Over the boundaries -------------------------------------------------------------------------------------------
 
     def take(self, node: Node, at: int, *, is_own: bool = False) -> list[Node]:
-        """Return the nodes that a node becomes from opset `at` to the target. is_own: it is the node of the model, for
-        which every reason is told where no way leads on.
+        """Return the nodes that a node becomes from opset `at` of its domain to the target. is_own: it is the node of
+        the model, for which every reason is told where no way leads on.
         """
         if node.op_type in SPLIT_OPERATORS:
             return self._take_split(node, at)
-        route = route_of(node.op_type, at, self.to_opset)
+        goal = self.ladder.way_of(node.domain)[1]
+        route = None if node.domain and at == goal else route_of(node.op_type, at, goal, node.domain)
         if route is None:
             return [node]
         if isinstance(route, str):
             help = "Correct the model's opset import first." if is_own else None
-            if node.op_type in UNSPECIFIED:
+            if node.domain == "" and node.op_type in UNSPECIFIED:
                 help = f"Stop at opset {experiments_end(node.op_type) - 1}, or export the node as other operators."
             self.blockers.append(diagnostic("SG404", route, self.location, help=help))
             return [node]
@@ -287,11 +311,11 @@ class Climb:
             node = trial.copy()
             self.reasons += trial.reasons.values()
             self.edited.update(trial.reasons if is_own else {})
-        if not route.upward and route.exists_from > self.to_opset:
+        if not route.upward and route.exists_from > goal:
             if not changed and not unfit and self.written_to is not None:
                 return self._leave_behind(node, at, route)
-            text = f"{node.op_type} exists from opset {route.exists_from} on"
-            changed.insert(0, self._missing(text, route.exists_from))
+            text = f"{node.op_type} exists from {named_opset(node.domain, route.exists_from)} on"
+            changed.insert(0, self._missing(text, node.domain, route.exists_from))
         self.blockers += [*changed, *unfit]
         return [node]
 
@@ -307,9 +331,9 @@ class Climb:
         """Return the ways over a boundary where a node cannot be kept, and the step of each."""
         ways: list[tuple[Way, Step]] = []
         before, after = (older, newer) if upward else (newer, older)
-        if misfitting:
+        if misfitting and node.domain == "":
             ways.append(("wider type", partial(widen, fits=after)))
-        adapter = adapter_of(node.op_type, newer.since_version, going_up=upward)
+        adapter = adapter_of(node.op_type, newer.since_version, node.domain, going_up=upward)
         if adapter is not None and misfitting:
             slots = slots_of(node, self.values.type_of, before)
             # An adapter cannot know whether a type that is unknown would have stood in the way.
@@ -333,7 +357,7 @@ class Climb:
     ) -> list[Node]:
         """Take a node over a boundary in the first way that leads to the target."""
         lower, upper, upward = trial.lower, trial.upper, trial.upward
-        why = f"{lower.op} changes at opset {upper.since_version}"
+        why = f"{lower.op} changes at {trial.named(upper.since_version)}"
         # Adapters do not treat element types, so that the blockers about these stand beside theirs.
         blockers: Sequence[Diagnostic] = [blocker for blocker in refused if blocker.code == "SG403"]
         for way, step in ways:
@@ -342,7 +366,7 @@ class Climb:
             if made is not None:
                 return made
             if isinstance(failed, Inexact):
-                help = f"Stop at opset {trial.stop}{', or ' + failed.help if failed.help else ''}."
+                help = f"Stop at {trial.named(trial.stop)}{', or ' + failed.help if failed.help else ''}."
                 text = f"{why}: {failed.reason}"
                 told = diagnostic("SG405", text, self.location, help=help, blocking_opset=trial.opset)
                 failed = [told] if way == "adapter" else ()
@@ -355,25 +379,26 @@ class Climb:
 
     def _leave_behind(self, node: Node, at: int, route: Route) -> list[Node]:
         """Write a node with other operators below the opset where its own begins."""
-        first = version_at(node.op_type, route.exists_from)
+        first = version_at(node.op_type, route.exists_from, node.domain)
         assert first is not None
-        adapter = adapter_of(node.op_type, route.exists_from, going_up=False)
+        adapter = adapter_of(node.op_type, route.exists_from, node.domain, going_up=False)
+        why = f"{node.op_type} exists from {named_opset(node.domain, route.exists_from)} on"
         blockers: Sequence[Diagnostic] = ()
         for way in (expand,) if adapter is None else (adapter, expand):
             attempt = NodeAtBoundary.at(node, self, at, False, first, first)
-            made, failed = self.go(way, attempt, f"{node.op_type} exists from opset {route.exists_from} on")
+            made, failed = self.go(way, attempt, why)
             if made is not None:
                 return made
             if isinstance(failed, Inexact):
-                message = f"{node.op_type} exists from opset {route.exists_from} on and {failed.reason}"
-                failed = [self._missing(message, route.exists_from, failed.help)]
+                message = f"{why} and {failed.reason}"
+                failed = [self._missing(message, node.domain, route.exists_from, failed.help)]
             blockers = blockers or failed
         self.blockers += blockers
         return [node]
 
-    def _missing(self, message: str, exists_from: int, help: str = "") -> Diagnostic:
+    def _missing(self, message: str, domain: str, exists_from: int, help: str = "") -> Diagnostic:
         """Return the blocker for an operator that does not exist below an opset. help: what else could be done."""
-        help = f"Stop at opset {exists_from}{', or ' + help if help else ''}."
+        help = f"Stop at {named_opset(domain, exists_from)}{', or ' + help if help else ''}."
         return diagnostic("SG404", message, self.location, help=help, blocking_opset=exists_from - 1)
 
     def _take_split(self, node: Node, at: int) -> list[Node]:
@@ -425,18 +450,19 @@ class Climb:
             for node in made:
                 if first in node.outputs:
                     node.original, node.name = attempt.original, attempt.name
-        return self.carry(made, opset, attempt.came.outputs)
+        domain = attempt.came.domain
+        return self.carry(made, {"": opset, **({domain: attempt.opset} if domain else {})}, attempt.came.outputs)
 
-    def carry(self, nodes: Sequence[Node], opset: int, outputs: Iterable[str]) -> list[Node]:
-        """Take nodes that were written for an opset from there to the target. Return those that the outputs depend
-        on.
+    def carry(self, nodes: Sequence[Node], opsets: Mapping[str, int], outputs: Iterable[str]) -> list[Node]:
+        """Take nodes that were written for these opsets, by domain, from there to the target. Return those that the
+        outputs depend on.
         """
         self.read.update(name for node in nodes for name in node.reads)
-        self.values.note([node.message() for node in nodes], opset)
+        self.values.note([node.message() for node in nodes], opsets)
         taken = []
         for node in nodes:
             blockers, reasons = len(self.blockers), len(self.reasons)
-            result = self._take_written(node, opset)
+            result = self._take_written(node, opsets[node.domain])
             if node.original is None:
                 self.of_written.update(self.blockers[blockers:])
             taken.append((result, self.blockers[blockers:], self.reasons[reasons:]))
@@ -469,17 +495,19 @@ class Climb:
         return nodes
 
     def _take_written(self, node: Node, opset: int) -> list[Node]:
-        """Take a node that was written for an opset, with its subgraphs, from there to the target."""
-        version = version_at(node.op_type, opset)
+        """Take a node that was written for an opset of its domain, with its subgraphs, from there to the target."""
+        version = version_at(node.op_type, opset, node.domain)
         problem = _schema_problem(node, version)
         if version is None or problem:
-            text = f"{node.op_type} {problem} at opset {opset}, which would have to replace this node"
+            at = named_opset(node.domain, opset)
+            text = f"{node.op_type} {problem} at {at}, which would have to replace this node"
             self.blockers.append(diagnostic("SG405", text, self.location))
             return [node]
         self._take_graphs(node, opset)
         slots = slots_of(node, self.values.type_of, version)
         unfit = [slot for slot in slots if (formal := slot.formal_in(version)) and slot.types.isdisjoint(formal.types)]
-        if not unfit:
+        if not unfit or node.domain:
+            self.blockers += [self._unfit(node, unfit[0], opset)] if unfit else []
             return self.take(node, opset)
         # A copy: where no wider type helps, the node must still have its outputs, or its blockers are dropped with it.
         attempt = NodeAtBoundary.at(node, self, opset, True, version, version)
@@ -492,12 +520,13 @@ class Climb:
     def _unfit(self, node: Node, slot: Slot, opset: int) -> Diagnostic:
         """Return the blocker for an element type that a node, or one that was written for it, does not take."""
         if node.original is None:
-            text = (
-                f"{node.op_type} does not take {slot.type_text} at opset {opset}, which would have to replace this node"
-            )
+            at = named_opset(node.domain, opset)
+            text = f"{node.op_type} does not take {slot.type_text} at {at}, which would have to replace this node"
             return diagnostic("SG403", text, self.location)
-        upward = self.to_opset > self.ladder.from_opset
-        side, stop = (f"from opset {opset} on", opset - 1) if upward else (f"below opset {opset + 1}", opset + 1)
+        from_opset, to_opset = self.ladder.way_of(node.domain)
+        upward = to_opset > from_opset
+        stop = named_opset(node.domain, opset - 1 if upward else opset + 1)
+        side = f"from {named_opset(node.domain, opset)} on" if upward else f"below {stop}"
         text = misfit_message(node.op_type, slot, side, self.in_function)
         return diagnostic("SG403", text, self.location, help=type_advice(stop, slot), blocking_opset=opset)
 

@@ -50,28 +50,38 @@ class Route:
 
 
 @cache
-def route_of(op: str, from_opset: int, to_opset: int) -> Route | str | None:
-    """Return the route of an operator's nodes between two opsets; None where all are kept, a message where there is
-    none.
+def route_of(op: str, from_opset: int, to_opset: int, domain: str = "") -> Route | str | None:
+    """Return the route of an operator's nodes between two opsets of its domain; None where all are kept, a message
+    where there is none.
     """
+    if domain:
+        return _route(op, from_opset, to_opset, domain)
     if op in SPLIT_OPERATORS:
         raise ValueError(f"{op} has conversions of its own")
     meant = meant_opset(op, from_opset)
     if meant != from_opset:
         # onnxruntime wrote the node and runs it at every opset; onnx's own version does not exist below `meant`.
         return None if to_opset < meant else route_of(op, meant, to_opset)
-    start = version_at(op, from_opset)
-    if start is None and op in UNSPECIFIED and from_opset < experiments_end(op) <= to_opset:
-        return f"{op} was experimental and is gone from opset {experiments_end(op)} on: {UNSPECIFIED[op]}"
-    if start is None and is_unknown(op, from_opset):
+    if version_at(op, from_opset) is None:
+        if op in UNSPECIFIED and from_opset < experiments_end(op) <= to_opset:
+            return f"{op} was experimental and is gone from opset {experiments_end(op)} on: {UNSPECIFIED[op]}"
+        if is_unknown(op, from_opset):
+            return None
+    return _route(op, from_opset, to_opset, "")
+
+
+def _route(op: str, from_opset: int, to_opset: int, domain: str) -> Route | str | None:
+    start = version_at(op, from_opset, domain)
+    if start is None and domain and not versions_of(domain, op):
         return None
     if start is None:
-        return f"{op} is not an operator of ai.onnx at opset {from_opset}, so that its meaning there is unknown"
-    end = version_at(op, to_opset)
+        where = f"{domain} {from_opset}" if domain else f"ai.onnx at opset {from_opset}"
+        return f"{op} is not an operator of {where}, so that its meaning there is unknown"
+    end = version_at(op, to_opset, domain)
     if end is not None and end.since_version == start.since_version:
         return None
     upward = to_opset > from_opset
-    versions = versions_between(op, min(from_opset, to_opset), max(from_opset, to_opset))
+    versions = versions_between(op, min(from_opset, to_opset), max(from_opset, to_opset), domain)
     boundaries = tuple(pairwise(versions)) if upward else tuple(pairwise(versions))[::-1]
     check_types = not types_always_fit(start, versions[-1 if upward else 0])
     if end is not None and not check_types and all(_keeps_every_node(pair, upward) for pair in boundaries):
@@ -90,7 +100,7 @@ def is_unknown(op: str, opset: int) -> bool:
 
 def _keeps_every_node(boundary: tuple[OperatorVersion, OperatorVersion], upward: bool) -> bool:
     older, newer = boundary
-    if decision(newer.op, newer.since_version) is not None:
+    if decision(newer.op, newer.since_version, newer.domain) is not None:
         return False
     return leaves_every_node_alone(older, newer) if upward else leaves_every_node_alone(newer, older)
 
@@ -123,13 +133,13 @@ def keep(node: NodeAtBoundary) -> list[Diagnostic]:
     """Edit a node so that it means the same on the other side of its boundary, whatever its element types are; or
     return the blockers.
     """
-    rule = decision(node.upper.op, node.upper.since_version)
+    rule = decision(node.upper.op, node.upper.since_version, node.upper.domain)
     if rule is not None:
         try:
             (rule.up if node.upward else rule.down)(node)
         except Inexact:
-            message = f"{node.upper.op} changes at opset {node.upper.since_version}: {rule.reason}"
-            help = f"Stop at opset {node.stop}{', ' + rule.hint if rule.hint else ''}."
+            message = f"{node.upper.op} changes at {node.named(node.upper.since_version)}: {rule.reason}"
+            help = f"Stop at {node.named(node.stop)}{', ' + rule.hint if rule.hint else ''}."
             return [diagnostic("SG405", message, node.around.location, help=help, blocking_opset=node.opset)]
     return carry_attributes(node) + carry_slots(node)
 
@@ -228,7 +238,7 @@ def _blocker(node: NodeAtBoundary, problem: str) -> Diagnostic:
     message = f"{node.upper.op} {problem}"
     if node.side not in message:
         message += f" {node.side}"
-    help = f"Stop at opset {node.stop}, or change the node."
+    help = f"Stop at {node.named(node.stop)}, or change the node."
     return diagnostic("SG406", message, node.around.location, help=help, blocking_opset=node.opset)
 
 
@@ -249,7 +259,7 @@ def carry_types(
     version, around, blockers = node.new, node.around, list[Diagnostic]()
 
     def block(message: str, *slots: Slot) -> None:
-        help = type_advice(node.stop, *slots)
+        help = type_advice(node.named(node.stop), *slots)
         blockers.append(diagnostic("SG403", message, around.location, help=help, blocking_opset=node.opset))
 
     for slot in misfits(slots, version, skip_renamed=is_blocked):
@@ -268,10 +278,10 @@ def carry_types(
     return blockers
 
 
-def type_advice(stop: int, *slots: Slot) -> str:
+def type_advice(stop: str, *slots: Slot) -> str:
     """Return the advice about element types; only tensors can be cast."""
     cast = ", or cast the input" if all(slot.is_castable for slot in slots) else ""
-    return f"Stop at opset {stop}{cast}."
+    return f"Stop at {stop}{cast}."
 
 
 def misfit_message(op: str, slot: Slot, side: str, in_function: bool) -> str:

@@ -47,8 +47,8 @@ class KnownValues:
         self._types: dict[str, ValueType] = {}
         # Tensors are decoded when their elements are asked for.
         self._elements: dict[str, Array | TensorProto | None] = {}
-        # For each added value without a type yet: the nodes added together with its producer, and their opset.
-        self._added: dict[str, tuple[Sequence[NodeProto], int]] = {}
+        # For each added value without a type yet: the nodes added together with its producer, and their opsets.
+        self._added: dict[str, tuple[Sequence[NodeProto], Mapping[str, int]]] = {}
 
     def type_of(self, name: str) -> ValueType:
         """Return the type of a value, or UNKNOWN."""
@@ -169,17 +169,19 @@ class KnownValues:
         """Set the tensor that an added value is."""
         self.define(name, tensor_type(tensor), None if is_in_other_file(tensor) else tensor)
 
-    def note(self, nodes: Sequence[NodeProto], opset: int) -> None:
-        """Set the nodes that produce added values. Their types are inferred together, when one is asked for."""
+    def note(self, nodes: Sequence[NodeProto], imports: Mapping[str, int]) -> None:
+        """Set the nodes that produce added values, and the opsets of their domains. Their types are inferred together,
+        when one is asked for.
+        """
         group = tuple(nodes)
         for name in _made(group):
             if name not in self._added and not self._is_known(name):
-                self._added[name] = (group, opset)
+                self._added[name] = (group, imports)
 
     def _is_known(self, name: str) -> bool:
         return name in self._types or self._home_of(name) is not None
 
-    def _infer_added(self, nodes: Sequence[NodeProto], opset: int) -> None:
+    def _infer_added(self, nodes: Sequence[NodeProto], imports: Mapping[str, int]) -> None:
         within = set(_made(nodes))
         for name in within:
             self._added.pop(name, None)
@@ -190,7 +192,7 @@ class KnownValues:
                 for name in _made([node]):
                     self.define(name, known)
         plain = [node for node in nodes if not _refers(node)]
-        details: list[GraphDetail] = list(self._analysed(plain, opset).graphs.values())
+        details: list[GraphDetail] = list(self._analysed(plain, imports).graphs.values())
         for name in within:
             if not self._is_known(name):
                 detail = next((candidate for candidate in details if name in candidate.types), details[0])
@@ -199,10 +201,10 @@ class KnownValues:
 
     def split_detail(self, node: NodeProto, opset: int) -> SplitDetail:
         """Return the inference of an added split node."""
-        detail: SplitDetail = self._analysed([node], opset).graphs[()].splits[0]
+        detail: SplitDetail = self._analysed([node], {"": opset}).graphs[()].splits[0]
         return detail
 
-    def _analysed(self, nodes: Sequence[NodeProto], opset: int) -> Walked:
+    def _analysed(self, nodes: Sequence[NodeProto], imports: Mapping[str, int]) -> Walked:
         """Return the inference of added nodes as a model of their own, given the types and constants that they read."""
         within = set(_made(nodes))
         read = dict.fromkeys(name for node in nodes for name in reads_of(node) if name not in within)
@@ -216,7 +218,8 @@ class KnownValues:
                 inputs.append(ValueInfoProto(name=name, type=type_proto(known)))
         outputs = [ValueInfoProto(name=name) for node in nodes for name in node.output if name]
         graph = helper.make_graph(list(nodes), "added", inputs, outputs, initializers)
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
+        opsets = [helper.make_opsetid(domain, opset) for domain, opset in imports.items()]
+        model = helper.make_model(graph, opset_imports=opsets, ir_version=8)
         return walk_model(model)
 
     def _home_of(self, name: str) -> GraphPath | None:

@@ -15,7 +15,7 @@ from splitgraph.model.value_type import DTYPE_NAMES, ValueType
 
 @dataclass(slots=True)
 class Node:
-    """A node of ai.onnx at some opset between source and target.
+    """A node at some opset between source and target. domain: "" for ai.onnx.
 
     original: the node of the model that this node is, None for a node that conversion added. The original is edited in
     place, so that documentation, metadata and unknown fields are kept.
@@ -29,12 +29,14 @@ class Node:
     name: str = ""
     # Edits the node and its subgraphs after all other edits.
     wrap: Callable[[NodeProto], None] | None = None
+    domain: str = ""
 
     @classmethod
     def of(cls, node: NodeProto) -> Node:
         """Return a node of the model as it is."""
         attributes = {attribute.name: attribute for attribute in node.attribute}
-        return cls(node.op_type, list(node.input), list(node.output), attributes, node, node.name)
+        domain = plain_domain(node.domain)
+        return cls(node.op_type, list(node.input), list(node.output), attributes, node, node.name, None, domain)
 
     @classmethod
     def of_added(cls, node: NodeProto) -> Node:
@@ -47,7 +49,7 @@ class Node:
     def is_edited(self) -> bool:
         """True when the node differs from its original, or has none."""
         node = self.original
-        if node is None or self.wrap or plain_domain(node.domain) != "":
+        if node is None or self.wrap or plain_domain(node.domain) != self.domain:
             return True
         if node.op_type != self.op_type or len(node.attribute) != len(self.attributes):
             return True
@@ -76,13 +78,14 @@ class Node:
     def copy(self) -> Node:
         """Return a copy of the node, for editing."""
         inputs, outputs = list(self.inputs), list(self.outputs)
-        return Node(self.op_type, inputs, outputs, dict(self.attributes), self.original, self.name, self.wrap)
+        attributes = dict(self.attributes)
+        return Node(self.op_type, inputs, outputs, attributes, self.original, self.name, self.wrap, self.domain)
 
     def message(self, graph: GraphProto | None = None) -> NodeProto:
         """Return the node as a message: the original where it is unchanged. graph: holds the new node, if given."""
         if self.original is not None and not self.is_edited:
             return self.original
-        node = make_node(self.op_type, self.inputs, self.outputs, name=self.name, graph=graph)
+        node = make_node(self.op_type, self.inputs, self.outputs, name=self.name, domain=self.domain, graph=graph)
         node.attribute.extend(self.attributes.values())
         return node
 
@@ -123,11 +126,16 @@ def _read_in_graphs(attributes: Iterable[AttributeProto]) -> list[str]:
 
 
 def added(
-    op_type: str, inputs: Sequence[str], outputs: Sequence[str], name: str, attributes: Mapping[str, object]
+    op_type: str,
+    inputs: Sequence[str],
+    outputs: Sequence[str],
+    name: str,
+    attributes: Mapping[str, object],
+    domain: str = "",
 ) -> Node:
     """Return a node that conversion adds; attributes of value None are left out."""
     made = {key: make_attribute(key, value) for key, value in attributes.items() if value is not None}
-    return Node(op_type, list(inputs), list(outputs), made, None, name)
+    return Node(op_type, list(inputs), list(outputs), made, None, name, None, domain)
 
 
 # The types that inputs and outputs may have ---------------------------------------------------------------------------

@@ -107,7 +107,7 @@ class OtherWays:
             up = self._climb(opset, self.ladder.to_opset)
             up.emission.initializers = down.emission.initializers
             up.ladder.assumptions = down.ladder.assumptions
-            nodes = up.carry(nodes, opset, self.node.output)
+            nodes = up.carry(nodes, {"": opset}, self.node.output)
             self.asked_for_readers |= up.asked_for_readers
             if not up.blockers:
                 yield from self._finished(up, nodes, f"written as below opset {version.since_version}")

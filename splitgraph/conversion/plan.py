@@ -67,10 +67,10 @@ class Plan:
     (`start`): a root is the main graph or a function, with its subgraphs.
 
     rounding: floating-point results may differ in their last bits. opset: the new version of ai.onnx, None for the old
-    one. finish: edits each graph after all other edits. left_out: what calls of functions omit. variadic_parts: the
-    numbers of parts for which the model needs a VariadicSplit function. gone_functions: those that are removed. known:
-    the inference of the model. drafts: holds the new nodes and tensors, also those that are not used in the end:
-    messages without a parent take kilobytes each.
+    one. domains: the new versions of other domains. finish: edits each graph after all other edits. left_out: what
+    calls of functions omit. variadic_parts: the numbers of parts for which the model needs a VariadicSplit function.
+    gone_functions: those that are removed. known: the inference of the model. drafts: holds the new nodes and tensors,
+    also those that are not used in the end: messages without a parent take kilobytes each.
     """
 
     edits: dict[GraphPath, GraphEdits] = field(default_factory=dict)
@@ -79,6 +79,7 @@ class Plan:
     notes: list[Diagnostic] = field(default_factory=list)
     rounding: bool = False
     opset: int | None = None
+    domains: Mapping[str, int] = field(default_factory=dict)
     finish: Callable[[GraphProto], None] | None = None
     left_out: LeftOut = field(default_factory=LeftOut)
     variadic_parts: set[int] = field(default_factory=set)

@@ -15,7 +15,7 @@ from splitgraph.conversion.keep import CONTRADICTIONS, Route, is_unknown, route_
 from splitgraph.conversion.known_values import KnownValues, find_left_out, reads_left_out
 from splitgraph.conversion.node import Node
 from splitgraph.conversion.operators.registry import decision
-from splitgraph.conversion.operators.standard import MACHINE_LEARNING, standard_form, why_not
+from splitgraph.conversion.operators.standard import standard_form, why_not
 from splitgraph.conversion.plan import Plan, Replacement, errors_of, needed_by_conversion, opset_of
 from splitgraph.conversion.splits.lower import plan_splits
 from splitgraph.findings.diagnostics import Diagnostic, Severity, diagnostic
@@ -29,6 +29,7 @@ from splitgraph.model.schemas import kinds
 from splitgraph.model.schemas.fit import formal_at, possible_types
 from splitgraph.model.schemas.history import version_at
 from splitgraph.model.scopes import (
+    MACHINE_LEARNING,
     MAIN,
     FunctionKey,
     Scope,
@@ -55,45 +56,61 @@ _HOW_TO_TYPE = "To be certain, declare the output types of unknown operators in 
 _ROUNDING = kinds.BASIC | kinds.ADDED | kinds.ROUNDED | {"Div"}
 
 
-def plan_opset(model: ModelProto, walked: Walked, to_opset: int, *, standard: bool = False) -> Plan:
-    """Return the plan of the conversion to opset `to_opset`: all edits, or all blockers.
+class Goal(NamedTuple):
+    """What a model is converted to.
 
-    standard: operators of other domains that have a standard form are written in those of ai.onnx.
+    opset: of ai.onnx. domains: the versions of other domains. standard: operators of other domains that have a standard
+    form are written in those of ai.onnx.
     """
+
+    opset: int
+    domains: Mapping[str, int] = {}
+    standard: bool = False
+
+    def ways(self, scope: Scope) -> dict[str, tuple[int, int]]:
+        """Return the versions of other domains that a graph imports, each with that of the result."""
+        own = {domain: version for domain, version in scope.imports.items() if domain}
+        return {domain: (version, self.domains.get(domain, version)) for domain, version in own.items()}
+
+
+def plan_opset(model: ModelProto, walked: Walked, goal: Goal) -> Plan:
+    """Return the plan of the conversion to other opsets: all edits, or all blockers."""
     main = walked.graphs.get(MAIN)
     if main is not None:
         # The names of all nodes take as much memory as the rest of the plan, and a fresh name is hardly ever one of
         # them. So they are compared afterwards. ONNX keeps names of nodes and values apart: initializers do not matter.
         names = FreshNames(used_names(model, walked.scopes, defined=MAIN), main.types)
-        plan = _plan_opset(model, walked, to_opset, names, standard)
+        plan = _plan_opset(model, walked, goal, names)
         others = names.given - {constant.name for edits in plan.edits.values() for constant in edits.constants}
         if not others or others.isdisjoint(map(_NAME_OF, walked.scopes[0].nodes)):
             return plan
-    return _plan_opset(model, walked, to_opset, FreshNames(used_names(model, walked.scopes)), standard)
+    return _plan_opset(model, walked, goal, FreshNames(used_names(model, walked.scopes)))
 
 
-def _plan_opset(model: ModelProto, walked: Walked, to_opset: int, names: FreshNames, standard: bool) -> Plan:
-    plan = Plan(opset=to_opset, left_out=find_left_out(model, walked.scopes))
+def _plan_opset(model: ModelProto, walked: Walked, goal: Goal, names: FreshNames) -> Plan:
+    to_opset = goal.opset
+    plan = Plan(opset=to_opset, domains=goal.domains, left_out=find_left_out(model, walked.scopes))
     if to_opset < _CASTS_ARE_INFERRED_FROM <= walked.opset.get("", to_opset):
         plan.finish = declare_casts
     plan.refuse_errors(walked)
     if any(blocker.code == "SG103" for blocker in plan.blockers):
         return plan
-    _refuse_training(plan, model, walked, to_opset)
+    _refuse_training(plan, model, walked, goal)
     _refuse_ambiguous_functions(plan, model, walked, to_opset)
     functions = frozenset(function_key(function) for function in model.functions)
-    # Of functions, by the opset that they import.
-    shared: dict[int | None, Entries] = {}
+    # Of functions, by the opsets that they import.
+    shared: dict[object, Entries] = {}
     for root in roots(walked.scopes):
-        imported = root[0].imports.get("")
+        imported = frozenset(root[0].imports.items())
         entries = shared.setdefault(imported, {}) if root[0].in_function else None
-        _plan_root(plan, model, walked, root, to_opset, names, functions, entries, standard)
+        _plan_root(plan, model, walked, root, goal, names, functions, entries)
     return plan
 
 
-def _refuse_training(plan: Plan, model: ModelProto, walked: Walked, to_opset: int) -> None:
+def _refuse_training(plan: Plan, model: ModelProto, walked: Walked, goal: Goal) -> None:
     """Block models with training graphs, which have the model's opset, but which inference does not read."""
-    if walked.opset.get("", to_opset) == to_opset:
+    goals = {"": goal.opset, **goal.domains}
+    if all(walked.opset.get(domain, opset) == opset for domain, opset in goals.items()):
         return
     for index, training in enumerate(model.training_info):
         if training.initialization.node or training.algorithm.node:
@@ -125,17 +142,16 @@ def _plan_root(
     model: ModelProto,
     walked: Walked,
     root: Sequence[Scope],
-    to_opset: int,
+    goal: Goal,
     names: FreshNames,
     functions: Collection[FunctionKey],
     shared: Entries | None,
-    standard: bool,
 ) -> None:
+    to_opset = goal.opset
     plan.start(root)
     plan.notes += [note for scope in root for note in _told_forms(scope, forms_in(walked, scope))]
     affected = {
-        scope.path: _affected(scope, walked.visits(scope), to_opset, functions, forms_in(walked, scope), standard)
-        for scope in root
+        scope.path: _affected(scope, walked.visits(scope), goal, functions, forms_in(walked, scope)) for scope in root
     }
     for blocker in [blocker for scope in root for blocker in affected[scope.path].without_form]:
         (plan.blockers if blocker.severity == "error" else plan.notes).append(blocker)
@@ -154,14 +170,14 @@ def _plan_root(
     for scope in reversed(root):
         others = affected[scope.path].others
         if others:
-            planner = _ScopePlanner(plan, model, walked, scope, to_opset, names, caches[scope.path], standard)
+            planner = _ScopePlanner(plan, model, walked, scope, goal, names, caches[scope.path])
             blocked += planner.plan_nodes(others)
     plan.changes[first:] = reversed(plan.changes[first:])
     plan.blockers += [nodes for group in reversed(blocked) for nodes in group]
 
 
 class _Affected(NamedTuple):
-    """The nodes of ai.onnx in a graph that may change, by index: splits and others. unknown: operators that ai.onnx
+    """The nodes of a graph that may change, by index: splits and others. unknown: operators that ai.onnx
     does not have, which are kept. without_form: findings about nodes of other domains that have no standard form.
     """
 
@@ -193,12 +209,11 @@ def _told_forms(scope: Scope, forms: Mapping[int, Form]) -> list[Diagnostic]:
 def _affected(
     scope: Scope,
     visits: Sequence[Visit | None],
-    to_opset: int,
+    goal: Goal,
     functions: Collection[FunctionKey],
     forms: Mapping[int, Form],
-    standard: bool,
 ) -> _Affected:
-    affected = _Affected([], [], [], [])
+    affected, to_opset, ways = _Affected([], [], [], []), goal.opset, goal.ways(scope)
 
     def list_for(index: int) -> list[int] | None:
         node = nodes[index]
@@ -206,8 +221,10 @@ def _affected(
         domain = plain_domain(node.domain)
         if functions and called_function(node) in functions:
             return None
-        if standard and standard_form(domain, op_type, from_opset) is not None:
+        if goal.standard and standard_form(domain, op_type, from_opset) is not None:
             return affected.others
+        if domain in ways and len(set(ways[domain])) == 2:
+            return None if route_of(op_type, *ways[domain], domain) is None else affected.others
         if domain != "":
             return None
         if op_type in SPLIT_OPERATORS:
@@ -228,7 +245,7 @@ def _affected(
         indices = list_for(index) if visit is None else lists[visit]
         if indices is not None:
             indices.append(index)
-    if standard:
+    if goal.standard:
         affected.without_form.extend(_without_form(scope, functions))
     return affected
 
@@ -257,10 +274,9 @@ class _ScopePlanner:
     model: ModelProto
     walked: Walked
     scope: Scope
-    to_opset: int
+    goal: Goal
     names: FreshNames
     cache: ConversionCache
-    standard: bool
 
     def plan_nodes(self, indices: Sequence[int]) -> list[Sequence[Diagnostic]]:
         """Plan the nodes with these indices, the last one first. Return the blockers of each, in that order.
@@ -269,8 +285,16 @@ class _ScopePlanner:
         """
         scope, cache, blocked = self.scope, self.cache, list[Sequence[Diagnostic]]()
         is_read = partial(self.plan.is_read, scope.path)
+        to_opset = self.goal.opset
         own = Ladder(
-            scope.imports[""], self.to_opset, cache.values, scope.in_function, is_read, cache, standard=self.standard
+            scope.imports.get("", to_opset),
+            to_opset,
+            cache.values,
+            scope.in_function,
+            is_read,
+            cache,
+            standard=self.goal.standard,
+            domains=self.goal.ways(scope),
         )
         forms = forms_in(self.walked, scope)
         of_forms = {opset: replace(own, from_opset=opset) for opset in {form.opset for form in forms.values()}}
@@ -286,7 +310,7 @@ class _ScopePlanner:
                 continue
             node = nodes[index]
             ladder = of_forms[forms[index].opset] if index in forms else own
-            if index in lenient and self.to_opset >= FIRST_OPSET and stays(node, ladder):
+            if index in lenient and to_opset >= FIRST_OPSET and stays(node, ladder):
                 continue
             if index in aside:
                 blocked.append(() if stays(node, ladder) else (needed_by_conversion(aside[index]),))
@@ -321,7 +345,7 @@ class _ScopePlanner:
         """Return what becomes of a node. Raises Blocked, for an invalid node that never runs with what is wrong with
         it: that says more than where the conversion gets stuck.
         """
-        emission = new_emission(self.plan, self.model, self.scope, node, index, self.names, self.to_opset)
+        emission = new_emission(self.plan, self.model, self.scope, node, index, self.names, self.goal.opset)
         try:
             return ladder.convert(node, key, location, emission)
         except Blocked as refusal:
@@ -396,10 +420,10 @@ def stays(node: NodeProto, ladder: Ladder) -> bool:
     Its operator must mean the same at both opsets whatever the node is like, because the meaning of this node is
     unknown. What the node has and is not wrong (attributes, inputs, element types) must be allowed at the target.
     """
-    route = route_of(node.op_type, ladder.from_opset, ladder.to_opset)
+    route = ladder.route_of(node)
     if not isinstance(route, Route):
         return route is None
-    if any(decision(newer.op, newer.since_version) is not None for _, newer in route.boundaries):
+    if any(decision(newer.op, newer.since_version, newer.domain) is not None for _, newer in route.boundaries):
         return False
     if reads_left_out(node, ladder.cache.left_out):
         return False
@@ -410,7 +434,7 @@ def stays(node: NodeProto, ladder: Ladder) -> bool:
         return False
 
 
-def gaining_meaning(walked: Walked, to_opset: int) -> list[Diagnostic]:
+def gaining_meaning(walked: Walked, goal: Goal) -> list[Diagnostic]:
     """Return the blockers of nodes with accepted findings that have something which only the version at the target
     knows: an attribute, or more inputs or outputs. At the source, runtimes ignore it or refuse the node.
     """
@@ -418,14 +442,17 @@ def gaining_meaning(walked: Walked, to_opset: int) -> list[Diagnostic]:
     blockers = []
     for (path, index), accepted in walked.set_aside.items():
         scope = scope_of[path]
-        node, from_opset = scope.nodes[index], scope.imports.get("")
-        if from_opset is not None and plain_domain(node.domain) == "" and _gains(node, from_opset, to_opset):
+        node = scope.nodes[index]
+        domain = plain_domain(node.domain)
+        to_opset = goal.domains.get(domain) if domain else goal.opset
+        from_opset = scope.imports.get(domain)
+        if from_opset is not None and to_opset is not None and _gains(node, domain, from_opset, to_opset):
             blockers.append(needed_by_conversion(accepted))
     return blockers
 
 
-def _gains(node: NodeProto, from_opset: int, to_opset: int) -> bool:
-    start, end = version_at(node.op_type, from_opset), version_at(node.op_type, to_opset)
+def _gains(node: NodeProto, domain: str, from_opset: int, to_opset: int) -> bool:
+    start, end = (version_at(node.op_type, opset, domain) for opset in (from_opset, to_opset))
     if start is None or end is None or start.since_version == end.since_version:
         return False
     unknown = {attribute.name for attribute in node.attribute} - start.attributes.keys()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fnmatch
 import glob
 import os
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ from splitgraph.formats.recognition import begins_as_ir
 from splitgraph.many.remote import find_urls, is_pattern, is_url
 
 _ONNX, _IR = ".onnx", ".xml"
+# The tag of a conversion to another opset.
+_OPSET_TAG = re.compile(r"(\.opset\w*)?(\.ml\d+)?$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,6 +224,6 @@ def _without_tags(path: PurePosixPath) -> list[PurePosixPath]:
 def _keys(path: PurePosixPath) -> list[PurePosixPath]:
     """Return a name without its ending, and without the opset tag that a conversion replaces."""
     stem = path.stem
-    head, _, tag = stem.rpartition(".")
-    known = [stem, head] if head and tag.startswith("opset") else [stem]
+    head = _OPSET_TAG.sub("", stem)
+    known = [stem, head] if head and head != stem else [stem]
     return [path.with_name(name) for name in known]

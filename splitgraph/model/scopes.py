@@ -29,6 +29,9 @@ FunctionKey = tuple[str, str, str]
 
 # How models write the domain ai.onnx.
 _PLAIN = ("", "ai.onnx")
+MACHINE_LEARNING = "ai.onnx.ml"
+# The domains whose operators have several versions.
+VERSIONED_DOMAINS = ("", MACHINE_LEARNING)
 # The operators of ai.onnx with bodies; a test compares them with onnx's schemas. Looking for bodies in all attributes
 # of all nodes would take a tenth of a model's inference.
 OPERATORS_WITH_BODIES = frozenset({"If", "Loop", "Scan", "SequenceMap"})
@@ -63,6 +66,11 @@ def write_implied_opset(model: ModelProto) -> None:
 def plain_domain(domain: str) -> str:
     """Return the domain with the alias "ai.onnx" written as ""."""
     return "" if domain in _PLAIN else domain
+
+
+def named_opset(domain: str, opset: int) -> str:
+    """Return a version of a domain in words: "opset 17", or "ai.onnx.ml 3"."""
+    return f"{domain} {opset}" if domain else f"opset {opset}"
 
 
 def function_key(function: FunctionProto) -> FunctionKey:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from splitgraph.findings.codes import CodeInfo
 from splitgraph.findings.diagnostics import LONGEST_TEXT, Diagnostic, abridged, findings_phrase
+from splitgraph.model.scopes import VERSIONED_DOMAINS
 from splitgraph.reports.text import (
     BLANK,
     SEVERITY_STYLES,
@@ -131,10 +132,15 @@ def rewrite_page(
     to_form: the form that `convert` was asked for. is_dry: nothing was written. ir_versions, node_counts: before and
     after, where nothing else was asked for than another version, or to fold.
     """
-    before, after = rewrite.from_opset.get(""), rewrite.to_opset.get("")
-    opset = opset_text({"": after}) if after else opset_text(rewrite.to_opset)
-    if before != after:
-        opset = f"opset {before} → {after}"
+    before, after = rewrite.from_opset, rewrite.to_opset
+    opset = opset_text({"": after[""]} if "" in after else after)
+    ways = [
+        f"{domain or 'opset'} {before[domain]} → {after[domain]}"
+        for domain in VERSIONED_DOMAINS
+        if domain in before and domain in after and before[domain] != after[domain]
+    ]
+    if ways:
+        opset = ", ".join(ways)
     verification = rewrite.verification
     checked = "not verified" if verification is None else verification_phrase(verification, rewrite.ran)
     verdict_style = "" if verification is None else VERDICT_STYLES[verification.verdict]

@@ -100,9 +100,9 @@ def rewrite_file(task: FileTask, working: Working = _unseen) -> Rewritten:
     if isinstance(wanted, NewSizes):
         task = replace(task, wanted=wanted._replace(shapes=read_input_shapes(wanted.shapes, loaded.content)))
     opset = model_imports(loaded.content) if isinstance(loaded.content, ModelProto) else {IR: loaded.content.version}
-    may_be_there = _may_be_there(task, opset.get(""))
+    may_be_there = _may_be_there(task, opset)
     # What goes in the other direction is refused for that, and writes nothing.
-    if not is_named and not may_be_there and not _goes_the_other_way(task, opset.get("")):
+    if not is_named and not may_be_there and not _goes_the_other_way(task, opset):
         _refuse_existing(task, path)
     try:
         is_verified = task.running.verify is not False
@@ -169,21 +169,23 @@ def _verified(
     return sized if imported.verdict == "equal" else imported
 
 
-def _may_be_there(task: FileTask, opset: int | None) -> bool:
-    """Return True if a model with this opset may already be what the user wants."""
+def _may_be_there(task: FileTask, opset: Mapping[str, int]) -> bool:
+    """Return True if a model with these opsets may already be what the user wants."""
     if task.sizes.bind:
         return False
-    if task.converting.opset is None or task.converting.target is not None:
+    wanted_opsets = task.converting.opsets
+    if not wanted_opsets or task.converting.target is not None:
         return task.wanted != Converting()
-    return task.converting.opset == opset
+    # A domain that the model does not import has nothing to convert, but the model has an opset of ai.onnx.
+    return all(opset.get(domain, wanted if domain else None) == wanted for domain, wanted in wanted_opsets.items())
 
 
-def _goes_the_other_way(task: FileTask, opset: int | None) -> bool:
-    """Return True for an upgrade of a model with this opset to an older one, and a downgrade to a newer one."""
-    wanted = task.converting.opset
-    if opset is None or wanted is None or task.verb not in ("upgrade", "downgrade"):
+def _goes_the_other_way(task: FileTask, opset: Mapping[str, int]) -> bool:
+    """Return True for an upgrade of a model with these opsets to an older one, and a downgrade to a newer one."""
+    if task.verb not in ("upgrade", "downgrade"):
         return False
-    return wanted != opset and (wanted > opset) != (task.verb == "upgrade")
+    pairs = [(opset.get(domain, wanted), wanted) for domain, wanted in task.converting.opsets.items()]
+    return any(wanted != own and (wanted > own) != (task.verb == "upgrade") for own, wanted in pairs)
 
 
 def _unchanged(loaded: LoadedModel) -> Rewrite:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from splitgraph.findings.diagnostics import SplitgraphError, diagnostic, meant
 from splitgraph.findings.outcome import REWRITING, Verb
 from splitgraph.formats import DataFile, LoadedModel, write
-from splitgraph.options import NO_SIZES, STRICT, Converting, Leeway, Many, Output, Running, Shown, Sizes, Wanted
+from splitgraph.model.scopes import plain_domain
+from splitgraph.options import NO_SIZES, STRICT, Converting, Leeway, Many, Opset, Output, Running, Shown, Sizes, Wanted
 
 if TYPE_CHECKING:
     from splitgraph.dim import Dim
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 _SEPARATORS = tuple(filter(None, (os.sep, os.altsep)))
 # The tag of an earlier conversion.
-_OPSET_TAG = re.compile(r"\.opset\d+$")
+_OPSET_TAG = re.compile(r"\.opset\d+(\.ml\d+)?$|\.ml\d+$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +220,18 @@ def parse_bindings(texts: Iterable[str], option: str = "--bind") -> dict[str, in
         if bindings.setdefault(name, int(number)) != int(number):
             raise _usage(f"{option} gives {name} two values, {bindings[name]} and {number}")
     return bindings
+
+
+def parse_opsets(pairs: Iterable[tuple[str, int]]) -> Opset | None:
+    """Return the opsets that several `--opset` ask for, None without any; a number if only that of ai.onnx is asked
+    for. pairs: domains and versions. Raises SplitgraphError (SG601) for two versions of one domain.
+    """
+    opsets: dict[str, int] = {}
+    for name, version in pairs:
+        domain = plain_domain(name)
+        if opsets.setdefault(domain, version) != version:
+            raise _usage(f"--opset gives {name or 'ai.onnx'} two versions, {opsets[domain]} and {version}")
+    return opsets[""] if opsets.keys() == {""} else opsets or None
 
 
 def read_input_shapes(given: Any, model: Model) -> Any:

@@ -15,6 +15,7 @@ from splitgraph.model.deferred import helper, np, numpy_helper
 from splitgraph.model.onnx_proto import AttributeProto, TensorProto
 from splitgraph.model.schemas import OperatorVersion
 from splitgraph.model.schemas.fit import misfits
+from splitgraph.model.scopes import named_opset
 from splitgraph.model.tensor_data import is_in_other_file
 from splitgraph.model.value_type import DTYPE_NUMBERS, MAX_RANK, MAX_WRITTEN, UNKNOWN, Shape, ValueType
 from splitgraph.model.values import array_of, int64_tensor
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, DTypeLike
 
 
+# Nodes of ai.onnx that take the place of one of another domain are written at this opset, or at that of the result if
+# the result is newer; below it, operators take attributes that they take as inputs later.
+OLDEST_DIALECT = 13
 _FLOATS = (TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16)
 
 
@@ -113,7 +117,8 @@ class NodeAtBoundary(Node, NodeBuilder):
 
     from_opset: the opset that the node comes from. upward: from `lower` to `upper`, or back. came: the node as it came
     to the boundary. reasons: why each attribute that was edited was. same_defaults: attributes whose defaults differ in
-    spelling only. dialect: the opset of the written nodes, if not the one next to the boundary.
+    spelling only. dialect: the opset of the written nodes of ai.onnx, if not the one next to the boundary; always that
+    of nodes that are written for one of another domain.
     """
 
     around: Surroundings = field(kw_only=True)
@@ -149,12 +154,14 @@ class NodeAtBoundary(Node, NodeBuilder):
             node.original,
             node.name,
             node.wrap,
+            node.domain,
             around=around,
             from_opset=from_opset,
             upward=upward,
             lower=lower,
             upper=upper,
             came=node,
+            dialect=max(around.to_opset, OLDEST_DIALECT) if node.domain else None,
         )
 
     @property
@@ -202,7 +209,12 @@ class NodeAtBoundary(Node, NodeBuilder):
     @property
     def side(self) -> str:
         """Where the new version holds, in words."""
-        return f"from opset {self.upper.since_version} on" if self.upward else f"below opset {self.upper.since_version}"
+        boundary = self.named(self.upper.since_version)
+        return f"from {boundary} on" if self.upward else f"below {boundary}"
+
+    def named(self, opset: int) -> str:
+        """Return an opset of the node's domain in words."""
+        return named_opset(self.lower.domain, opset)
 
     # Attributes ----------------------------------------------------------------------------------------------------
 
@@ -423,6 +435,14 @@ class NodeAtBoundary(Node, NodeBuilder):
         """Put a node before the node."""
         self.before.append(added(op_type, inputs, outputs, self.new_name(f"{hint}_node"), attributes))
 
+    def write_own(self, op_type: str, inputs: Sequence[str], hint: str, **attributes: object) -> str:
+        """Write a node of the node's own domain before the node; returns the name of its output."""
+        output = self.new_name(hint)
+        self.before.append(
+            added(op_type, inputs, [output], self.new_name(f"{hint}_node"), attributes, self.came.domain)
+        )
+        return output
+
     def write_after(self, op_type: str, inputs: Sequence[str], output: str, **attributes: object) -> None:
         """Put a node behind the node; its output has this name."""
         self.after.append(added(op_type, inputs, [output], self.new_name(f"{op_type.lower()}_node"), attributes))
@@ -432,8 +452,8 @@ class NodeAtBoundary(Node, NodeBuilder):
         self.op_type = op_type
 
     def replace(self, op_type: str, inputs: Sequence[str], **attributes: object) -> None:
-        """Make the node another operator with the same outputs, these inputs and only these attributes."""
-        self.op_type = op_type
+        """Make the node another operator of ai.onnx with the same outputs, these inputs and only these attributes."""
+        self.op_type, self.domain = op_type, ""
         self.inputs[:] = inputs
         self.attributes.clear()
         self.attributes |= added(op_type, [], [], "", attributes).attributes

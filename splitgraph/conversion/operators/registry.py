@@ -1,5 +1,5 @@
-"""The registry of decisions: one for each boundary. A boundary is a place where an operator of ai.onnx changed; its
-name is the first opset of the newer version.
+"""The registry of decisions: one for each boundary. A boundary is a place where an operator changed; its name is the
+first opset of the newer version. The operators are those of ai.onnx and of ai.onnx.ml, which have no name in common.
 
 `unchanged` says that the operator means the same on both sides, wherever both schemas allow the node (attributes,
 inputs, outputs, types: the climb compares them). Where one version lacks an attribute, the default of the other
@@ -24,6 +24,7 @@ from pkgutil import iter_modules
 
 from splitgraph.conversion.notation.node_at_boundary import Inexact, NodeAtBoundary
 from splitgraph.model.attributes import UNRESOLVED
+from splitgraph.model.scopes import MACHINE_LEARNING
 
 # Keeps a node, edits it, writes others, or raises Inexact.
 Step = Callable[[NodeAtBoundary], None]
@@ -174,25 +175,29 @@ def _boundaries(operators: str, version: int) -> list[Boundary]:
 # What is registered -------------------------------------------------------------------------------------------------
 
 
+# The room of the families of each domain.
+_ROOMS = {"": "", MACHINE_LEARNING: ".machine_learning"}
+
+
 @cache
-def load_families() -> None:
-    """Import every family once. Each family registers its decisions and adapters."""
-    package = import_module(__package__ or "")
+def load_families(domain: str = "") -> None:
+    """Import every family of a domain once. Each family registers its decisions and adapters."""
+    package = import_module(f"{__package__}{_ROOMS[domain]}")
     for family in iter_modules(package.__path__):
         import_module(f"{package.__name__}.{family.name}")
 
 
-def decision(operator: str, version: int) -> Rule | None:
+def decision(operator: str, version: int, domain: str = "") -> Rule | None:
     """Return the rule of the boundary at which `version` is the newer one; None when only the schemas differ."""
-    load_families()
+    load_families(domain)
     if (operator, version) in UNCHANGED:
         return None
     return RULES.get((operator, version), UNDECIDED)
 
 
-def adapter_of(operator: str, version: int, *, going_up: bool) -> Step | None:
+def adapter_of(operator: str, version: int, domain: str = "", *, going_up: bool) -> Step | None:
     """Return the adapter of a boundary, None where there is none."""
-    load_families()
+    load_families(domain)
     return _ADAPTERS.get((operator, version, going_up))
 
 

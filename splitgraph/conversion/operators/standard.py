@@ -16,14 +16,13 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any
 
+from splitgraph.conversion.notation.node_at_boundary import OLDEST_DIALECT
 from splitgraph.conversion.operators.registry import Step
 from splitgraph.model.attributes import make_attribute
 from splitgraph.model.schemas.operator_version import FormalAttribute, OperatorVersion
+from splitgraph.model.scopes import MACHINE_LEARNING
 
 MICROSOFT = "com.microsoft"
-MACHINE_LEARNING = "ai.onnx.ml"
-# Below this opset operators take attributes that they take as inputs later; formulas need no form for both.
-_OLDEST = 13
 # More inputs or outputs than any operator has.
 _MANY = 2**31 - 1
 
@@ -47,7 +46,7 @@ _REASONS: dict[tuple[str, str], str] = {}
 
 
 def standard(
-    operators: str, *, domain: str = MICROSOFT, opset: int = _OLDEST, below: int | None = None, **defaults: Any
+    operators: str, *, domain: str = MICROSOFT, opset: int = OLDEST_DIALECT, below: int | None = None, **defaults: Any
 ) -> Callable[[Step], Step]:
     """Register the step that writes operators (separated by spaces) of a domain in those of ai.onnx.
 
@@ -59,7 +58,7 @@ def standard(
         for operator in operators.split():
             _require_new(domain, operator)
             version = _stand_in(domain, operator, defaults)
-            _FORMS[domain, operator] = StandardForm(version, step, max(opset, _OLDEST), below)
+            _FORMS[domain, operator] = StandardForm(version, step, max(opset, OLDEST_DIALECT), below)
         return step
 
     return register
@@ -88,11 +87,15 @@ def _stand_in(domain: str, operator: str, defaults: Mapping[str, Any]) -> Operat
     return OperatorVersion(domain, operator, 1, False, False, attributes, (), (), 0, _MANY, _MANY)
 
 
+# The room of the families of each domain. Operators of ai.onnx are those that onnxruntime writes beside its own.
+_ROOMS = {"": "microsoft", MICROSOFT: "microsoft", MACHINE_LEARNING: "machine_learning"}
+
+
 @cache
-def _load() -> None:
-    """Import every family once. Each family registers its operators."""
-    for room in ("microsoft",):
-        package = import_module(f"{__package__}.{room}")
+def _load(domain: str) -> None:
+    """Import every family of a domain once. Each family registers its operators."""
+    if domain in _ROOMS:
+        package = import_module(f"{__package__}.{_ROOMS[domain]}")
         for family in iter_modules(package.__path__):
             import_module(f"{package.__name__}.{family.name}")
 
@@ -102,7 +105,7 @@ def standard_form(domain: str, operator: str, opset: int | None = None) -> Stand
 
     opset: of ai.onnx, which a node of ai.onnx has.
     """
-    _load()
+    _load(domain)
     form = _FORMS.get((domain, operator))
     if form is None or (form.below is not None and opset is not None and opset >= form.below):
         return None
@@ -111,7 +114,7 @@ def standard_form(domain: str, operator: str, opset: int | None = None) -> Stand
 
 def why_not(domain: str, operator: str) -> str | None:
     """Return why an operator of a domain has no standard form; None for a domain of which nothing is known."""
-    _load()
+    _load(domain)
     reason = _REASONS.get((domain, operator))
     if reason is None and domain == MICROSOFT and (domain, operator) not in _FORMS:
         return "onnxruntime has no kernel for it on a CPU, so that nothing can be compared with one"
@@ -120,6 +123,6 @@ def why_not(domain: str, operator: str) -> str | None:
 
 def registered(domain: str) -> tuple[set[str], set[str]]:
     """Return the operators of a domain that have a form, and those that have a reason."""
-    _load()
+    _load(domain)
     forms, reasons = ({op for place, op in table if place == domain} for table in (_FORMS, _REASONS))
     return forms, reasons

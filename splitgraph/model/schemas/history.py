@@ -1,4 +1,4 @@
-"""The versions of all operators of ai.onnx, with experimental operators and those that onnxruntime adds."""
+"""The versions of all operators, with experimental operators of ai.onnx and those that onnxruntime adds to it."""
 
 from __future__ import annotations
 
@@ -52,8 +52,10 @@ def meant_opset(op: str, opset: int) -> int:
 
 
 @cache
-def version_at(op: str, opset: int) -> OperatorVersion | None:
-    """Return the version of an operator of ai.onnx at an opset, None where it does not exist."""
+def version_at(op: str, opset: int, domain: str = "") -> OperatorVersion | None:
+    """Return the version of an operator of a domain at an opset of that domain, None where it does not exist."""
+    if domain:
+        return table.version_at(domain, op, opset)
     experiment = experimental_at(op, opset)
     if experiment is not None:
         return experiment
@@ -65,13 +67,13 @@ def version_at(op: str, opset: int) -> OperatorVersion | None:
 
 
 @cache
-def versions_between(op: str, lowest: int, highest: int) -> tuple[OperatorVersion, ...]:
+def versions_between(op: str, lowest: int, highest: int, domain: str = "") -> tuple[OperatorVersion, ...]:
     """Return all versions of an operator at the opsets lowest..highest, oldest first. It may be newer than `lowest`."""
     versions: list[OperatorVersion] = []
-    version = version_at(op, highest)
+    version = version_at(op, highest, domain)
     while version is not None:
         versions.append(version)
         if version.since_version <= lowest:
             break
-        version = version_at(op, version.since_version - 1)
+        version = version_at(op, version.since_version - 1, domain)
     return tuple(reversed(versions))

@@ -48,7 +48,7 @@ def convert_in_runtime(
     if _runs(own) and is_free:
         return replace(_unchanged(model), ran=own)
     if own.answer == "not-run":
-        return replace(convert_for_target(model, target, wanted.opset, wanted.ir_version, leeway), ran=own)
+        return replace(convert_for_target(model, target, wanted.opsets.get(""), wanted.ir_version, leeway), ran=own)
     if is_free and (rewrite := _redeclared(model, target, trials, say)) is not None:
         return rewrite
     prepared = Prepared(model, leeway)
@@ -109,7 +109,7 @@ def _rewrites(
     """
     for number in range(_MOST_KINDS):
         try:
-            rewrite, _ = in_other_forms(start, target, wanted.opset, wanted.ir_version)
+            rewrite, _ = in_other_forms(start, target, wanted.opsets.get(""), wanted.ir_version)
         except ConversionError:
             if not number:
                 raise

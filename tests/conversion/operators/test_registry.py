@@ -7,32 +7,62 @@ from collections import defaultdict
 import onnx
 import pytest
 
+from splitgraph.conversion.keep import route_of
 from splitgraph.conversion.operators.registry import RULES, UNCHANGED, decision, load_families
 from splitgraph.model.schemas import table
 from splitgraph.model.schemas.experimental import EXPERIMENTAL, experiments_end
 from splitgraph.model.schemas.history import version_at, versions_between
 from splitgraph.model.schemas.table import _RELEASES, minimum_ir_version
+from splitgraph.model.scopes import MACHINE_LEARNING, VERSIONED_DOMAINS
 from splitgraph.splits import SPLIT_OPERATORS
 
-load_families()
+for _domain in VERSIONED_DOMAINS:
+    load_families(_domain)
 
 
-def _versions() -> dict[str, list[int]]:
+def _versions(domain: str = "") -> dict[str, list[int]]:
     """Of the installed onnx, and of the table, which knows more than an older onnx does."""
     found: defaultdict[str, set[int]] = defaultdict(set)
     for schema in onnx.defs.get_all_schemas_with_history():
-        if schema.domain == "":
+        if schema.domain == domain:
             found[schema.name].add(schema.since_version)
     for row in (line.split("\t") for line in table.TABLE.read_text(encoding="utf-8").splitlines()[1:]):
-        if row[0] == "":
-            found[row[1]] |= {version.since_version for version in table.versions_of("", row[1])}
+        if row[0] == domain:
+            found[row[1]] |= {version.since_version for version in table.versions_of(domain, row[1])}
     return {op: sorted(versions) for op, versions in found.items()}
 
 
 def _boundaries() -> set[tuple[str, int]]:
+    """Those of all domains, whose operators have no name in common."""
     return {
-        (op, version) for op, versions in _versions().items() if op not in SPLIT_OPERATORS for version in versions[1:]
+        (op, version)
+        for domain in VERSIONED_DOMAINS
+        for op, versions in _versions(domain).items()
+        if op not in SPLIT_OPERATORS
+        for version in versions[1:]
     }
+
+
+def test_domains_have_no_operator_in_common() -> None:
+    assert _versions(MACHINE_LEARNING)
+    assert not _versions().keys() & _versions(MACHINE_LEARNING).keys()
+
+
+@pytest.mark.parametrize("op", sorted(_versions(MACHINE_LEARNING)))
+def test_versions_of_machine_learning_are_those_of_the_schema_history(op: str) -> None:
+    versions = versions_between(op, 1, table.newest_in_table(MACHINE_LEARNING), MACHINE_LEARNING)
+    assert [version.since_version for version in versions] == _versions(MACHINE_LEARNING)[op]
+
+
+def test_every_operator_has_a_route_from_each_version_of_machine_learning_to_each() -> None:
+    newest = table.newest_in_table(MACHINE_LEARNING)
+    for op, versions in _versions(MACHINE_LEARNING).items():
+        for start in range(versions[0], newest + 1):
+            for end in range(1, newest + 1):
+                route = route_of(op, start, end, MACHINE_LEARNING)
+                crossed = [version for version in versions if min(start, end) < version <= max(start, end)]
+                assert not isinstance(route, str)
+                assert (route is None) == (not crossed), (op, start, end)
 
 
 def test_every_boundary_is_decided() -> None:
