@@ -6,7 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Generic
+from typing import TYPE_CHECKING, Any, Generic
 
 from splitgraph.dim import Dim, Obligation
 from splitgraph.findings.diagnostics import Diagnostic, findings_phrase
@@ -16,6 +16,9 @@ from splitgraph.model.onnx_proto import ModelProto
 from splitgraph.model.scopes import operator_name
 from splitgraph.model.value_type import ValueType
 from splitgraph.options import ExternalData
+
+if TYPE_CHECKING:
+    from splitgraph.inference.costs import Costs
 
 # Where `opset` has the version of a model that is OpenVINO IR.
 IR = "openvino"
@@ -164,6 +167,16 @@ class Analysis(Generic[M_co]):
         """The number of nodes of each operator, over all graphs: "Add", "com.microsoft::Gelu"."""
         nodes = () if self.details is None else (node for scope in self.details.scopes for node in scope.nodes)
         return Counter(operator_name(node) for node in nodes)
+
+    @property
+    def costs(self) -> Costs | None:
+        """How large the model is: parameters, bytes, and multiply-adds as an expression of the symbols; None of an IR.
+        It is counted when this is asked for.
+        """
+        from splitgraph.inference.costs import costs_of
+
+        has_none = self.details is None or IR in self.opset
+        return None if has_none else costs_of(self.details.scopes, self.details.types)
 
     @property
     def obligations(self) -> tuple[Obligation, ...]:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from splitgraph.findings.outcome import Outcome
     from splitgraph.formats import DataFile
     from splitgraph.inference.analysis import Analysis, SplitReport
+    from splitgraph.inference.costs import Costs
     from splitgraph.inference.why import Step
     from splitgraph.model.value_type import ValueType
     from splitgraph.runtimes.advice import Converted
@@ -66,6 +67,7 @@ _SKELETONS: Mapping[str, Document] = {
         "diagnostics": [],
         "accepted": [],
         "completeness": None,
+        "costs": None,
     },
     "upgrade": _REWRITING,
     "downgrade": _REWRITING,
@@ -171,10 +173,15 @@ def analysis_json(analysis: Analysis, model_name: str, with_values: bool = False
             "left_open": completeness.left_open,
             "first_unknown": None if origin is None else asdict(origin),
         },
+        costs=_costs_json(analysis.costs),
     )
     # The values stand after the splits.
     before = {name: document[name] for name in ("splitgraph", "model", "opset", "ok", "inputs", "outputs", "splits")}
     return {**before, **values, **document}
+
+
+def _costs_json(costs: Costs | None) -> Document | None:
+    return None if costs is None else {**costs._asdict(), "multiply_adds": _dim_json(costs.multiply_adds)}
 
 
 def why_json(steps: Iterable[Step]) -> list[Document]:

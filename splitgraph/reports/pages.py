@@ -41,6 +41,8 @@ VERDICT_STYLES = {"equal": "bold green", "different": "bold red", "not-run": "bo
 
 # Inputs, and outputs, that are shown without --all.
 MOST_VALUES = 8
+# Operators that are named without --all.
+MOST_OPERATORS = 6
 # Characters of a note under a verdict: what an engine has to say comes after what it was doing.
 _NOTE = 200
 # "Split-13", "org.splitgraph.VariadicSplit_3-1": what a change calls a node of the split family.
@@ -60,6 +62,7 @@ def analysis_page(
     blocks: list[Block] = [line((model_name, "bold"), *(f" · {part}" for part in header)), BLANK]
     if analysis.inputs or analysis.outputs:
         blocks += [_interface(analysis, with_values), BLANK]
+    blocks += _size(analysis)
     if analysis.splits:
         blocks += [_splits_table(analysis.splits, brief), BLANK]
     blocks += _obligations(analysis, with_values, brief)
@@ -248,6 +251,33 @@ def _interface(analysis: Analysis, with_all: bool) -> Block:
         if most < len(values):
             rows.append(("", f"and {len(values) - most:,} more", "--all shows them"))
     return table(("", "", ""), ("", "bold", "green"), rows)
+
+
+def _size(analysis: Analysis) -> list[Block]:
+    """Return what the model holds and computes: its operators, parameters, and multiply-adds; nothing of an IR."""
+    costs = analysis.costs
+    if costs is None or analysis.completeness.nodes < 2:
+        return []
+    counted = sorted(analysis.operators.items(), key=lambda entry: (-entry[1], entry[0]))
+    named = ", ".join(f"{abridged(operator)} {number:,}" for operator, number in counted[:MOST_OPERATORS])
+    rest = len(counted) - MOST_OPERATORS
+    more = f" and {count(rest, 'other')}" if rest > 0 else ""
+    rows = [("operators", f"{named}{more}")]
+    if costs.parameters:
+        rows.append(("parameters", f"{costs.parameters:,} in {_bytes_text(costs.bytes)}"))
+    if costs.multiply_adds != 0 or costs.not_counted:
+        left_out = f", without {count(costs.not_counted, 'node')} of unknown size" if costs.not_counted else ""
+        amount = f"{costs.multiply_adds:,}" if isinstance(costs.multiply_adds, int) else str(costs.multiply_adds)
+        rows.append(("multiply-adds", f"{abridged(amount)}{left_out}"))
+    return [table(("", ""), ("", "green"), rows), BLANK]
+
+
+def _bytes_text(number: int) -> str:
+    """Return a number of bytes as people say it: "71.2 kB"."""
+    for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if number >= size:
+            return f"{number / size:,.1f} {unit}"
+    return count(number, "byte")
 
 
 def _operators(numbers: Mapping[str, int]) -> list[Block]:
