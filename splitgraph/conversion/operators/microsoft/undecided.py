@@ -8,10 +8,9 @@ without_form(
     "AttnLSTM BeamSearch BifurcationDetector CDist CausalConvWithState CropAndResize DynamicTimeWarping "
     "EngramGate ExpandDims GatedAdd GatedDeltaNet GatherND GatherPacked GreedySearch GridSample "
     "GroupQueryAttention HyperConnectionPostMix HyperConnectionPreMix Inverse LinearAttention "
-    "LinearAttentionGate MRotaryEmbedding MoE MoEGroupRouter MurmurHash3 NGramHashMapping "
-    "NGramRepeatBlock Pad QMoE Range RotaryEmbedding SampleOp Sampling SparseAttention Tokenizer Trilu "
-    "UnfoldTensor Unique VarlenCausalConvWithState VarlenNGramHashMapping WhisperBeamSearch "
-    "WordConvEmbedding ",
+    "LinearAttentionGate MoE MoEGroupRouter MurmurHash3 NGramHashMapping NGramRepeatBlock Pad QMoE Range "
+    "SampleOp Sampling SparseAttention Tokenizer Trilu UnfoldTensor Unique VarlenCausalConvWithState "
+    "VarlenNGramHashMapping WhisperBeamSearch WordConvEmbedding ",
     "this version of splitgraph does not write it",
 )
 without_form(
