@@ -21,6 +21,7 @@ _REWRITING = """\
 {many} {goal} -o out/ --skip-newer --no-verify --jobs 8 --timeout 60
 {many} {goal} -o out/ --exclude old/ --memory 4 --quiet
 {many} {goal} -o out/ --report r.jsonl --resume --junit r.xml
+{many} {goal} -o out/ --format github      (annotations of a workflow)
 {cloud} {goal} -o out/ --scheduler tcp://10.0.0.1:8786"""
 
 
@@ -37,6 +38,7 @@ splitgraph infer large.onnx -o typed/ --external-data link            (weights: 
 splitgraph infer model.onnx --accept SG302@main/head/*                (no error of ours)
 splitgraph infer model.onnx --assume-defaults            (weights listed as inputs)
 splitgraph infer models/ --exclude old/ --jobs 8 --timeout 60 --memory 4 --quiet
+splitgraph infer models/ --format sarif
 splitgraph infer models/ --report r.jsonl --resume --junit r.xml
 splitgraph infer 's3://zoo/*.onnx' --scheduler tcp://10.0.0.1:8786""",
     "upgrade": _rewriting("upgrade", "--opset 18"),
@@ -47,6 +49,7 @@ splitgraph convert model.onnx --ir-version 8          (and nothing else)
 splitgraph convert model.onnx --fold --bind N=4       (constants in place of Shape and the like)
 splitgraph convert model.onnx --to slice              (a Slice for each part)
 splitgraph convert model.onnx --to variadic-split -o variadic.onnx
+splitgraph convert model.onnx --to split --explicit-lengths
 splitgraph convert model.onnx --target mnn --dry-run --diff                 (what would change)
 splitgraph convert model.onnx --target mnn --runtime-python venv/bin/python (that has MNN)
 {_rewriting("convert", "--target mnn")}""",
@@ -61,6 +64,7 @@ splitgraph reshape model.onnx --batch N --accept SG302@main/resize --assume-defa
 splitgraph reshape model.onnx --batch N --fix-defaults --read-by-form
 splitgraph reshape models/ --batch N -o out/ --no-verify --jobs 8 --timeout 60 --quiet
 splitgraph reshape models/ --batch N -o out/ --exclude old/ --memory 4
+splitgraph reshape models/ --batch N -o out/ --format sarif
 splitgraph reshape models/ --batch N -o out/ --report r.jsonl --resume --junit r.xml
 splitgraph reshape 's3://zoo/*.onnx' --batch N -o out/ --scheduler tcp://10.0.0.1:8786""",
     "check": """\
@@ -72,6 +76,7 @@ splitgraph check model.onnx --all-targets --assume-defaults
 splitgraph check model.onnx --target mnn --accept SG302@main/node
 splitgraph check models/ --target mnn --exclude old/ --jobs 8 --timeout 60 --memory 4 --quiet
 splitgraph check models/ --target mnn --report r.jsonl --resume
+splitgraph check models/ --target mnn --format sarif
 splitgraph check models/ --target mnn --report r.jsonl --force --junit r.xml
 splitgraph check 's3://zoo/*.onnx' --target mnn --scheduler tcp://10.0.0.1:8786""",
     "verify": """\
@@ -82,12 +87,14 @@ splitgraph verify model.onnx other.onnx --custom-ops libops.so --provider cuda
 splitgraph verify model.onnx other.onnx --engine onnxruntime
 splitgraph verify models/ out/ --pairs --jobs 8 --timeout 60 --memory 4 --exclude old/ --quiet
 splitgraph verify models/ out/ --pairs --report r.jsonl --resume
+splitgraph verify models/ out/ --pairs --format sarif
 splitgraph verify models/ out/ --pairs --report r.jsonl --junit r.xml --force
 splitgraph verify models/ out/ --pairs --scheduler tcp://10.0.0.1:8786""",
     "report": """\
 splitgraph report model.onnx -o reports/ --force           (writes reports/model.report.html)
 splitgraph report model.onnx -o report.html --title "Release 3" --json
 splitgraph report models/ -o site/ --exclude old/ --jobs 8 --timeout 60 --memory 4 --quiet
+splitgraph report models/ -o site/ --format sarif
 splitgraph report models/ -o site/ --report r.jsonl --resume --junit r.xml
 splitgraph report 's3://zoo/*.onnx' -o site/ --scheduler tcp://10.0.0.1:8786""",
 }

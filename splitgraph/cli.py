@@ -282,7 +282,6 @@ def convert(**options: Any) -> int:
     splitgraph convert model.onnx --target mnn            (only what MNN does not read changes)
     splitgraph convert model.onnx --opset 17              (up or down)
     splitgraph convert model.onnx --standard              (com.microsoft in operators of ai.onnx)
-    splitgraph convert model.onnx --to split --explicit-lengths
     splitgraph convert model.onnx --to variadic-split -o model.xml    (OpenVINO IR, by OpenVINO)
     """
     to, target = options["to"], options["target"]

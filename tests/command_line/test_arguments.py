@@ -128,8 +128,8 @@ def test_wrong_input_shapes(text: str, run: Run, folder: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("x=-1,3", r"write \? for an unknown dimension"),
-        ("x=None,3", r"write \? for an unknown dimension"),
+        ("x=-1,3", r"write a name, such as N"),
+        ("x=None,3", r"write a name, such as N"),
         ("x=unk,3", "this text marks unknown dimensions in models"),
         ("x=batch-size + 1", r"write it in brackets in an expression: \[batch-size\] \+ 1"),
         ("x=1,,3", "a dimension is empty"),
