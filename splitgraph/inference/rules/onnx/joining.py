@@ -29,6 +29,7 @@ from splitgraph.inference.rules.operands import (
     vector_dims,
 )
 from splitgraph.model.deferred import np
+from splitgraph.model.scopes import plain_domain
 from splitgraph.model.value_type import MAX_ITEMS, Contents, Item, ValueType, tensor, vector
 
 
@@ -231,19 +232,21 @@ def range_(ctx: NodeContext) -> Sequence[ValueType]:
 
 
 def counted_out(ctx: NodeContext, dtype: str | None) -> ValueType:
-    """Return the type of the numbers from the first input up to the second in steps of the third. Raise InvalidNode for
-    a step of 0.
+    """Return the type of the numbers from the first input up to the second in steps of the third, or of 1 without one.
+    Raise InvalidNode for a step of 0.
     """
     bounds: list[Item] = []
     for index in range(3):
         dims = dims_of(ctx, index)
         if dims not in (None, (), (1,)) and not (dims is not None and len(dims) == 1 and isinstance(dims[0], Dim)):
             raise InvalidNode(f"input {index} must be a scalar")
-        if dims == (1,) and ctx.node.op_type == "Range":
+        if dims == (1,) and ctx.node.op_type == "Range" and plain_domain(ctx.node.domain) == "":
             tolerate(ctx, f"input {index} has the shape [1]; it must be a scalar")
         contents = ctx.contents(index, needed=True)
         bounds.append(None if contents is None else contents.scalar)
     start, limit, delta = bounds
+    if not ctx.has_input(2):
+        delta = 1
     if delta == 0:
         raise InvalidNode("delta is 0; it must not be 0")
     count = _range_count(ctx, start, limit, delta)
