@@ -60,29 +60,40 @@ def unpack(packed: Term, bits: int, *, high_first: bool = False) -> Term:
     return f.apply("BitShift", shifted, f.number(8 - bits, "uint8"), direction="RIGHT")
 
 
-def codes_of(node: NodeAtBoundary, f: Formula, index: int, bits: int, shape: tuple[int, ...], *, narrow: bool) -> Term:
-    """Return the codes of an input of bytes, whose rows are filled up to whole bytes, in this shape.
+def codes_of(
+    node: NodeAtBoundary,
+    f: Formula,
+    index: int,
+    bits: int,
+    shape: tuple[int, ...],
+    *,
+    narrow: bool,
+    gives: tuple[int, ...] = (),
+) -> Term:
+    """Return the codes of an input of bytes, whose rows are filled up to whole bytes.
 
-    narrow: as the narrow type that the opset of the result has; otherwise as uint8.
+    shape: of the rows of codes. gives: of the result, if another one. narrow: as the narrow type that the opset of the
+    result has, which few operators take; otherwise as uint8.
     """
+    gives = gives or shape
     width = -(-shape[-1] * bits // 8)
     dtype, since = _NARROW.get(bits, ("uint8", 0))
     is_whole = shape[-1] * bits % 8 == 0
     if narrow and is_whole and node.to_opset >= since:
-        retyped = _retyped(node, index, dtype, shape)
+        retyped = _retyped(node, index, dtype, gives)
         if retyped is not None:
             return f.value(retyped, dtype)
     data = f.given(index)
     if data.elements is None:
         spread = unpack(data.reshape(*shape[:-1], width), bits) if bits < 8 else data
         spread = spread.reshape(*shape[:-1], width * 8 // bits)
-        return spread if is_whole else spread.sliced(0, shape[-1], len(shape) - 1)
-    codes = _unpacked(data.elements.reshape(*shape[:-1], width), bits)[..., : shape[-1]]
+        spread = spread if is_whole else spread.sliced(0, shape[-1], len(shape) - 1)
+        return spread if gives == shape else spread.reshape(*gives)
+    codes = _unpacked(data.elements.reshape(*shape[:-1], width), bits)[..., : shape[-1]].reshape(gives)
     fits = next((fit for fit in (bits, 4) if narrow and fit in _NARROW and node.to_opset >= _NARROW[fit][1]), 8)
     if fits == 8:
         return f.term(np.ascontiguousarray(codes))
-    dtype = _NARROW[fits][0]
-    return _narrow_constant(node, f, codes, dtype, fits)
+    return _narrow_constant(node, f, codes, _NARROW[fits][0], fits)
 
 
 def _narrow_constant(node: NodeAtBoundary, f: Formula, codes: Array, dtype: str, bits: int) -> Term:
@@ -165,15 +176,15 @@ def _weights(node: NodeAtBoundary, f: Formula, bits: int) -> Term:
     if node.uses_input(3):
         zeros = codes_of(node, f, 3, bits, (columns, blocks), narrow=narrow)
     else:
-        zeros = _default_zeros(node, f, bits, codes.dtype, (columns, blocks))
+        zeros = middle_codes(node, f, bits, codes.dtype, (columns, blocks))
     if zeros.dtype != codes.dtype:
         # Only one of them could stay narrow.
         codes, zeros = codes.cast("uint8"), zeros.cast("uint8")
     return f.apply("DequantizeLinear", codes, scales, zeros, gives=scales.dtype, axis=1, block_size=block)
 
 
-def _default_zeros(node: NodeAtBoundary, f: Formula, bits: int, dtype: str, shape: tuple[int, int]) -> Term:
-    """Return the code in the middle, for each block."""
+def middle_codes(node: NodeAtBoundary, f: Formula, bits: int, dtype: str, shape: tuple[int, ...]) -> Term:
+    """Return the code in the middle, the zero point of each block where none is given."""
     zeros = np.full(shape, 2 ** (bits - 1), np.uint8)
     if dtype == "uint8":
         return f.term(zeros)

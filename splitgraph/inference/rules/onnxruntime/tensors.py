@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from splitgraph.dim import DimLike, product
 from splitgraph.inference.context import NodeContext, rule
 from splitgraph.inference.rules.onnx.elementwise import same_type
 from splitgraph.inference.rules.onnx.imaging import grid_sample
 from splitgraph.inference.rules.onnx.joining import range_
 from splitgraph.inference.rules.operands import InvalidNode, dims_of, int_attribute, normal_axis, operator
-from splitgraph.inference.rules.signatures import shaped
+from splitgraph.inference.rules.signatures import shaped, shapes
 from splitgraph.model.value_type import ValueType, tensor
 
 DOMAIN = "com.microsoft"
@@ -41,3 +42,23 @@ def unfold(ctx: NodeContext) -> Sequence[ValueType]:
 def murmur_hash(ctx: NodeContext) -> Sequence[ValueType]:
     """Compute a number of 32 bits for each element."""
     return [tensor("uint32" if int_attribute(ctx, "positive", 1) else "int32", dims_of(ctx, 0))]
+
+
+@operator("NGramHashMapping", gives=(0, 0), domain=DOMAIN)
+def hash_of_ngrams(ctx: NodeContext) -> Sequence[ValueType]:
+    """Compute numbers for the tokens that end at each one, and keep the last tokens for the next call."""
+    longest, heads = int_attribute(ctx, "max_ngram_size", 0), int_attribute(ctx, "n_head_per_ngram", 0)
+    sizes: dict[str, DimLike | None] = {"H": (longest - 1) * heads, "P": longest - 1, "N": longest}
+    inputs = ("input_ids: B S", "multipliers: N", "vocab_sizes: H", "past_ids: B P", "head_offsets: H")
+    return shapes(ctx, *inputs, sizes=sizes, gives=("0 B S H", "0 B P"))
+
+
+@operator("MoEGroupRouter", gives=(0, "float32", "float32"), domain=DOMAIN)
+def group_router(ctx: NodeContext) -> Sequence[ValueType]:
+    """Compute a number for each expert of each token; leading dimensions become one."""
+    dims, dtype = dims_of(ctx, 0), ctx.input(0).dtype
+    experts = dims_of(ctx, 1)
+    if dims is None or not dims or experts is None or len(experts) != 1:
+        return [tensor(dtype, (None, None)), tensor("float32", (None, None)), tensor("float32", (None, None))]
+    result = (product(dims[:-1]), experts[0])
+    return [tensor(dtype, result), tensor("float32", result), tensor("float32", result)]
