@@ -21,26 +21,26 @@ def write_grid_sample(node: NodeAtBoundary) -> None:
 
 
 @dataclass(frozen=True)
-class _Places:
+class _Coordinates:
     """Coordinates along one axis of the image, for each box: float32. last: the largest of the image."""
 
     numbers: Term
     last: Term
 
-    def rounded(self, operator: str) -> _Places:
+    def rounded(self, operator: str) -> _Coordinates:
         """Bring the coordinates to whole ones within the image."""
         whole = self.numbers.formula.apply(operator, self.numbers)
-        return _Places(whole.clipped(0, self.last), self.last)
+        return _Coordinates(whole.clipped(0, self.last), self.last)
 
-    def moved(self, distance: float) -> _Places:
+    def moved(self, distance: float) -> _Coordinates:
         """Add to the coordinates."""
-        return _Places(self.numbers + distance, self.last)
+        return _Coordinates(self.numbers + distance, self.last)
 
     def are_inside(self) -> Term:
         """Tell which coordinates are within the image."""
         return ~((self.numbers < 0) | (self.numbers > self.last))
 
-    def beyond(self, corner: _Places) -> Term:
+    def beyond(self, corner: _Coordinates) -> Term:
         """Return the distances from whole coordinates."""
         return self.numbers - corner.numbers
 
@@ -52,7 +52,7 @@ class _Pixels:
     flat: Term
     images: Term
 
-    def at(self, rows: _Places, columns: _Places) -> Term:
+    def at(self, rows: _Coordinates, columns: _Coordinates) -> Term:
         """Return the pixels at whole coordinates, for each box, row and column."""
         height, width = ((places.last + 1.0).cast("int64") for places in (rows, columns))
         y, x = rows.numbers.cast("int64").unsqueezed(2), columns.numbers.cast("int64").unsqueezed(1)
@@ -81,7 +81,7 @@ def write_crop_and_resize(node: NodeAtBoundary) -> None:
     f.give(f.where(inside.unsqueezed(3), result, outside).transposed(0, 3, 1, 2))
 
 
-def _points(f: Formula, boxes: Term, axis: int, size: Term, count: Term) -> _Places:
+def _points(f: Formula, boxes: Term, axis: int, size: Term, count: Term) -> _Coordinates:
     """Return the coordinates of the points along an axis, for each box: one point lies in the middle of the box, more
     of them reach from one side to the other.
     """
@@ -90,10 +90,10 @@ def _points(f: Formula, boxes: Term, axis: int, size: Term, count: Term) -> _Pla
     middle = (begin + end) * last * 0.5
     distance = (end - begin) * last / f.where(parts.equals(0), 1.0, parts)
     spread = begin * last + f.counting(count).cast("float32").reshape(1, -1) * distance
-    return _Places(f.where(parts.equals(0), middle, spread), last)
+    return _Coordinates(f.where(parts.equals(0), middle, spread), last)
 
 
-def _between(pixels: _Pixels, rows: _Places, columns: _Places, dtype: str) -> Term:
+def _between(pixels: _Pixels, rows: _Coordinates, columns: _Coordinates, dtype: str) -> Term:
     """Interpolate between the four pixels around each point."""
     left, right = columns.rounded("Floor"), columns.rounded("Ceil")
     top, bottom = rows.rounded("Floor"), rows.rounded("Ceil")
