@@ -15,7 +15,7 @@ from splitgraph.model.schemas.allowed_values import constrained_attributes
 from splitgraph.model.schemas.experimental import UNSPECIFIED, experimental_at, experiments_end, was_experimental
 from splitgraph.model.schemas.history import meant_opset
 from splitgraph.model.schemas.table import newest_in_table, operator_names
-from splitgraph.model.scopes import called_function, plain_domain
+from splitgraph.model.scopes import MACHINE_LEARNING, called_function, plain_domain
 from splitgraph.splits import SPLIT_OPERATORS, Variant, openvino_split_1, variadic_split_1, variant_of
 
 
@@ -101,6 +101,12 @@ def _known_operator(domain: str, op_type: str, opset: int | None) -> Operator:
         if min(later) <= opset:
             message = f"{op_type} was removed from ai.onnx before opset {opset}"
         return Operator(domain, opset, finding="SG214", message=message)
+    deprecated = version_at(domain, op_type, opset) if schema is None and domain == MACHINE_LEARNING else None
+    if deprecated is not None:
+        # No runtime loads such a node.
+        text = f"{op_type} is deprecated from {domain} {deprecated.since_version} on, and the model imports {opset}"
+        help = f"Use TreeEnsemble, or import {domain} {deprecated.since_version - 1}, if the node was made for that."
+        return Operator(domain, opset, finding="SG214", message=text, help=help)
     if schema is None:
         return _of_another_version(domain, op_type, opset)
     variant = variant_of(op_type, schema.since_version) if domain == "" and op_type in SPLIT_OPERATORS else None

@@ -1,20 +1,41 @@
-"""TreeEnsembleClassifier and -Regressor: the boundaries between their versions.
+"""TreeEnsembleClassifier, TreeEnsembleRegressor and TreeEnsemble: the boundaries between their versions.
 
-Version 3 takes no single row, and its numbers may be tensors of float64. From ai.onnx.ml 5 on, both are deprecated.
+Version 3 of the first two takes no single row, and its numbers may be tensors of float64. From ai.onnx.ml 5 on, both
+are deprecated, and TreeEnsemble is there: scores of trees in the type of the input, without base values and labels.
 """
 
 from __future__ import annotations
 
-from splitgraph.conversion.notation.formula import Formula
+from splitgraph.conversion.notation.formula import Formula, Term
 from splitgraph.conversion.notation.node_at_boundary import Inexact, NodeAtBoundary, elements_of
-from splitgraph.conversion.operators.registry import always, changed, edited_downward, exact_upward, upward
+from splitgraph.conversion.operators.machine_learning.forest import AGGREGATES, read_ensemble
+from splitgraph.conversion.operators.machine_learning.tree_nodes import computed_scores
+from splitgraph.conversion.operators.machine_learning.tree_scores import (
+    input_of,
+    write_classes,
+    write_regressor_scores,
+)
+from splitgraph.conversion.operators.machine_learning.written_trees import write_regressor, written_ensemble
+from splitgraph.conversion.operators.registry import (
+    always,
+    changed,
+    downward,
+    edited_downward,
+    exact_upward,
+    upward,
+)
 from splitgraph.model.deferred import np
 
 _BOTH = "TreeEnsembleClassifier TreeEnsembleRegressor"
 _IN_TENSORS = ("nodes_values", "nodes_hitrates", "target_weights", "class_weights", "base_values")
+# By the number that TreeEnsemble has for each. The specification and onnxruntime disagree about 1 and 2.
+_POSTS = {0: "NONE", 3: "SOFTMAX_ZERO", 4: "PROBIT"}
 
 changed(_BOTH, 3, "it takes tables only from then on, and its numbers may be tensors of float64")
 changed(_BOTH, 5, "it is deprecated from then on; TreeEnsemble replaces it", down=always)
+
+
+# Versions 1 and 3 -----------------------------------------------------------------------------------------------------
 
 
 @exact_upward(_BOTH, 3)
@@ -48,3 +69,62 @@ def lists_of_numbers(node: NodeAtBoundary) -> None:
         node.drop(f"{name}_as_tensor", why=f"its numbers are a list {node.side}")
         if len(rounded):
             node.set(name, rounded.tolist(), f"its numbers are a list {node.side}")
+
+
+@downward("TreeEnsembleRegressor", 3)
+def regressor_in_nodes(node: NodeAtBoundary) -> None:
+    """Write trees of float64, which have no other form below version 3."""
+    write_regressor_scores(node, computed_scores)
+
+
+@downward("TreeEnsembleClassifier", 3)
+def classifier_in_nodes(node: NodeAtBoundary) -> None:
+    """Write trees of float64, which have no other form below version 3."""
+    write_classes(node, computed_scores, _named_by_classes)
+
+
+def _named_by_classes(f: Formula, position: Term, texts: list[str]) -> Term:
+    return f.value(f.node.write_own("LabelEncoder", [position.name], "label", classes_strings=texts), "string")
+
+
+# TreeEnsemble ---------------------------------------------------------------------------------------------------------
+
+
+@upward("TreeEnsembleRegressor", 5)
+def regressor_of_ensemble(node: NodeAtBoundary) -> None:
+    """Write the trees as TreeEnsemble; base values and transforms stand behind."""
+    write_regressor_scores(node, written_ensemble)
+
+
+@upward("TreeEnsembleClassifier", 5)
+def classifier_of_ensemble(node: NodeAtBoundary) -> None:
+    """Write the trees as TreeEnsemble; a look-up gives the label."""
+    write_classes(node, written_ensemble, _named_by_keys)
+
+
+def _named_by_keys(f: Formula, position: Term, texts: list[str]) -> Term:
+    keys = [*range(len(texts))]
+    name = f.node.write_own("LabelEncoder", [position.name], "label", keys_int64s=keys, values_strings=texts)
+    return f.value(name, "string")
+
+
+@downward("TreeEnsemble", 5)
+def ensemble_as_regressor(node: NodeAtBoundary) -> None:
+    """Write the trees as TreeEnsembleRegressor; those of float64, which give float64, with operators of ai.onnx."""
+    count, aggregate = node.known_value("n_targets"), node.known_value("aggregate_function", 1)
+    post = node.known_value("post_transform", 0)
+    if post in (1, 2):
+        raise Inexact("its post_transform 1 is SOFTMAX by the specification and LOGISTIC in onnxruntime, 2 the other")
+    if post not in _POSTS or aggregate not in range(len(AGGREGATES)) or not count:
+        raise Inexact("its n_targets, aggregate_function or post_transform is missing or does not exist")
+    f = Formula(node)
+    forest = read_ensemble(node)
+    data, _ = input_of(node, f, forest)
+    if np.any(forest.targets >= count):
+        raise Inexact("a leaf is for a target that it does not have")
+    if forest.dtype == "float32":
+        write_regressor(node, forest, count, AGGREGATES[aggregate], _POSTS[post])
+        return
+    if post:
+        raise Inexact("its post_transform of float64 has no other form")
+    f.give(computed_scores(f, data, forest, count, AGGREGATES[aggregate]))

@@ -69,8 +69,11 @@ def operators(model: onnx.ModelProto) -> list[str]:
     return [f"{node.domain}.{node.op_type}" if node.domain else node.op_type for node in model.graph.node]
 
 
-def check(one: OneNode, version: int, *, exact: bool = True, opset: int | None = None) -> onnx.ModelProto:
-    """Take a node to a version of its domain, compare the results, and return the model. exact: bit for bit."""
+def check(
+    one: OneNode, version: int, *, exact: bool = True, opset: int | None = None, tolerance: float = 2e-6
+) -> onnx.ModelProto:
+    """Take a node to a version of its domain, compare the results, and return the model. exact: bit for bit, otherwise
+    within the tolerance."""
     model = one.declared()
     opsets = {ML: version} if opset is None else {"": opset, ML: version}
     rewrite = splitgraph.convert(model, opset=opsets)
@@ -83,7 +86,7 @@ def check(one: OneNode, version: int, *, exact: bool = True, opset: int | None =
         if exact or wanted.dtype.kind != "f":
             np.testing.assert_array_equal(got, wanted)
         else:
-            np.testing.assert_allclose(got, wanted, 2e-6, 2e-6)
+            np.testing.assert_allclose(got, wanted, tolerance, tolerance)
     return result
 
 
