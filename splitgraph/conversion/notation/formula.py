@@ -430,23 +430,30 @@ class Formula:
         node, outputs = self.node, list(self.node.outputs)
         del node.outputs[1:]
         names = ["" if term is None else term.name for term in results]
-        reads = [name for written in (*node.before, *node.after) for name in written.reads]
         for name, output in zip(names[1:], outputs[1:], strict=False):
             written = next((written for written in node.before if name in written.outputs), None)
-            if output and written is not None and name not in reads and names.count(name) == 1:
+            if output and written is not None and names.count(name) == 1 and self._renamed(name, output):
                 written.outputs[written.outputs.index(name)] = output
             elif output:
                 node.write_after("Identity", [name], output)
         index = next((index for index, written in enumerate(node.before) if written.outputs[:1] == names[:1]), None)
-        if index is None or names[0] in reads or names.count(names[0]) > 1:
+        if index is None or names.count(names[0]) > 1 or not self._renamed(names[0], node.outputs[0]):
             node.replace("Identity", names[:1])
             return
         written = node.before.pop(index)
         node.replace(written.op_type, written.inputs)
-        node.domain = written.domain
         node.attributes.update(written.attributes)
         node.outputs += written.outputs[1:]
-        node.after[:0] = self._take_readers(index, set(written.outputs[1:]))
+        node.after[:0] = self._take_readers(index, set(node.outputs))
+
+    def _renamed(self, name: str, output: str) -> bool:
+        """Give the nodes that read a value its new name; return False where a subgraph reads it."""
+        nodes = (*self.node.before, *self.node.after)
+        if any(name in written.reads and name not in written.inputs for written in nodes):
+            return False
+        for written in nodes:
+            written.inputs[:] = [output if read == name else read for read in written.inputs]
+        return True
 
     def follow(self, index: int, compute: Callable[[Term], Term]) -> None:
         """Compute an output of the node from what the node gives there, with nodes behind the node."""

@@ -6,7 +6,7 @@ and round once. The attribute `scale` does nothing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from splitgraph.conversion.notation.formula import Formula, Term, wide_float
 from splitgraph.conversion.notation.node_at_boundary import Inexact, NodeAtBoundary
@@ -30,6 +30,12 @@ class Rotation:
     positions: Term | None
     pairs: int
     interleaved: bool
+
+    def shared(self) -> Rotation:
+        """Return a rotation for several tensors: below the opset of RotaryEmbedding, the rows are taken once."""
+        if self.positions is None or self.cos.formula.opset >= _ROTARY_SINCE:
+            return self
+        return replace(self, cos=self.cos.take(self.positions), sin=self.sin.take(self.positions), positions=None)
 
     def turned(self, data: Term, rank: int, heads: int | None, size: int) -> Term:
         """Turn (batch, length, heads * size), or (batch, heads, length, size). heads: None where unknown. What exceeds

@@ -5,8 +5,8 @@ from __future__ import annotations
 from splitgraph.conversion.operators.standard import without_form
 
 without_form(
-    "CausalConvWithState EngramGate GatedAdd GatedDeltaNet GroupQueryAttention HyperConnectionPostMix "
-    "HyperConnectionPreMix LinearAttention LinearAttentionGate SparseAttention VarlenCausalConvWithState",
+    "CausalConvWithState EngramGate GatedAdd GatedDeltaNet HyperConnectionPostMix HyperConnectionPreMix "
+    "LinearAttention LinearAttentionGate VarlenCausalConvWithState ",
     "this version of splitgraph does not write it",
 )
 without_form(

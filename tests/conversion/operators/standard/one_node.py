@@ -25,7 +25,7 @@ class Case:
 
     constants: the positions of inputs that are initializers. free: inputs and outputs are declared without sizes.
     truth: what the outputs are, where the kernel is approximate by design; None takes the kernel's. opset: of the
-    model.
+    model. widths: free inputs keep their last sizes.
     """
 
     operator: str
@@ -39,6 +39,7 @@ class Case:
     free: bool = False
     truth: Callable[..., Sequence[Array]] | None = None
     opset: int = 17
+    widths: bool = False
 
     @property
     def feeds(self) -> dict[str, Array]:
@@ -57,7 +58,7 @@ class Case:
         graph = helper.make_graph(
             [node],
             "one",
-            [_declared(name, value, self.free) for name, value in self.feeds.items()],
+            [_declared(name, value, self.free, self.widths) for name, value in self.feeds.items()],
             [onnx.ValueInfoProto(name=name) for name in outputs],
             [
                 numpy_helper.from_array(value, f"i{place}")
@@ -71,8 +72,10 @@ class Case:
         return helper.make_model(graph, opset_imports=imports, ir_version=10 if self.opset > 20 else 8)
 
 
-def _declared(name: str, value: Array, free: bool) -> onnx.ValueInfoProto:
-    shape = [f"{name}_{axis}" for axis in range(value.ndim)] if free else value.shape
+def _declared(name: str, value: Array, free: bool, widths: bool = False) -> onnx.ValueInfoProto:
+    shape = [f"{name}_{axis}" for axis in range(value.ndim)] if free else list(value.shape)
+    if widths and value.ndim:
+        shape[-1] = value.shape[-1]
     return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(value.dtype), shape)
 
 
@@ -127,8 +130,13 @@ def check_types(case: Case) -> None:
     none is unknown.
     """
     model, feeds = case.model(), case.feeds
-    bound = {f"{name}_{axis}": size for name, value in feeds.items() for axis, size in enumerate(value.shape)}
-    analysis = splitgraph.infer(model, bind=bound if case.free else None)
+    bound = {
+        dim.dim_param: size
+        for given in model.graph.input
+        for dim, size in zip(given.type.tensor_type.shape.dim, feeds[given.name].shape, strict=True)
+        if dim.dim_param
+    }
+    analysis = splitgraph.infer(model, bind=bound)
     assert analysis.ok, analysis.diagnostics
     for name, result in zip([f"o{place}" for place in range(case.outputs)], run(model, feeds), strict=True):
         known = analysis.types[name]
