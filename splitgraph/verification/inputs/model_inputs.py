@@ -194,7 +194,7 @@ def value_for(use: Use, request: Request) -> Integers | None:
         return _for_variadic_split(use, request)
     if node.domain == LAYER_DOMAIN:
         return for_layer(node, use.position, request)
-    return for_operator(node, use.position, request) if is_default_domain(node.domain) else None
+    return for_operator(node, use.position, request)
 
 
 def _for_variadic_split(use: Use, request: Request) -> Integers | None:

@@ -15,6 +15,7 @@ import numpy.typing as npt
 import onnx
 
 from splitgraph.model.schemas.kinds import REDUCTIONS
+from splitgraph.verification.models.model_files import is_default_domain
 
 Integers = npt.NDArray[np.int64]
 Shape = Sequence[int]
@@ -69,6 +70,8 @@ def has_operator_role(node: onnx.NodeProto, position: int) -> bool:
 
 
 def _maker_of(node: onnx.NodeProto, position: int) -> Make | None:
+    if not is_default_domain(node.domain):
+        return _ROLES_OF_ONNXRUNTIME.get((node.op_type, position)) if node.domain == "com.microsoft" else None
     make = _ROLES.get((node.op_type, position))
     if make is None and node.op_type in _INDEXING and position == 1:
         make = _indices
@@ -299,6 +302,21 @@ def _lengths_of_recurrent(node: onnx.NodeProto, request: Request) -> Integers | 
     return _lengths_along(_attribute(node, "layout", 0), node, request)
 
 
+def _all_of_cache(node: onnx.NodeProto, request: Request) -> Integers | None:
+    """Return how many positions attention sees with its cache: those of it, and the new ones."""
+    new = next((size for name in node.input[:3] if (size := _dim_of(name, request, 1)) is not None), None)
+    past = _dim_of(node.input[3], request, 2) if node.input[3] else 0
+    return None if new is None or past is None else request.full([new + past] * request.count)
+
+
+def _last_of_cache(node: onnx.NodeProto, request: Request) -> Integers | None:
+    """Return the last position that counts of each item. With a cache it is one before the end: a cache of a fixed
+    length, whose new positions overwrite old ones, has no more.
+    """
+    total = _all_of_cache(node, request)
+    return None if total is None else np.maximum(total - (2 if node.input[3] else 1), 0)
+
+
 _ROLES: Mapping[tuple[str, int], Make] = {
     ("Split", 1): _split_lengths,
     ("SplitToSequence", 1): _sequence_lengths,
@@ -339,6 +357,10 @@ _ROLES: Mapping[tuple[str, int], Make] = {
     ("Resize", 2): _factors,
     ("Resize", 3): _resized,
     ("Upsample", 1): _factors,
+}
+_ROLES_OF_ONNXRUNTIME: Mapping[tuple[str, int], Make] = {
+    ("GroupQueryAttention", 5): _last_of_cache,
+    ("GroupQueryAttention", 6): _all_of_cache,
 }
 
 

@@ -84,6 +84,12 @@ def draw_rows(models: Models, base: Mapping[str, Value], indexed: Mapping[str, V
             values = indexed.get(sources.get(place, ""))
             if isinstance(values, np.ndarray) and values.size and numbers.size:
                 yield from ({sources[place]: chosen} for chosen in _one_after_the_other(numbers, values))
+        for lengths in _cache_lengths(node, lambda name: _table_dims(model, folder, name, base)):
+            given = {sources[place]: length for place, length in lengths.items() if sources[place] in indexed}
+            yield {
+                name: np.full(np.shape(indexed[name]), length).astype(indexed[name].dtype)
+                for name, length in given.items()
+            }
 
 
 def _table_dims(model: onnx.ModelProto, folder: Path, name: str, base: Mapping[str, Value]) -> tuple[int, ...]:
@@ -161,6 +167,19 @@ def _one_after_the_other(numbers: Array, values: Array) -> Iterator[Array]:
         yield np.full(values.shape, numbers[start]).astype(values.dtype)
         turned = np.resize(np.roll(numbers, -start), values.size)
         yield turned.reshape(values.shape).astype(values.dtype)
+
+
+def _cache_lengths(node: onnx.NodeProto, shape_of: Callable[[str], Sequence[int]]) -> Iterator[dict[int, int]]:
+    """Yield numbers for the inputs of GroupQueryAttention that say lengths, which have to fit each other: the last row
+    that counts of each item, and how many there are in all, with those of the cache. The full cache comes first.
+    """
+    if node.op_type != "GroupQueryAttention" or is_default_domain(node.domain) or len(node.input) < 7:
+        return
+    # Query, key or value: a region may compute one of them, and all are as long.
+    new = next((dims[1] for dims in map(shape_of, node.input[:3]) if len(dims) > 1), 1)
+    past = shape_of(node.input[3])
+    total = new + (past[2] if len(past) == 4 else 0)
+    yield from ({5: last, 6: total} for last in dict.fromkeys((total - 1, total - 2, new - 1)) if last >= 0)
 
 
 def _written(node: onnx.NodeProto, dims: Sequence[int], values: Array) -> Iterator[Array]:

@@ -15,6 +15,7 @@ from splitgraph.verification.regions.check import LocalCheck
 from splitgraph.verification.regions.find import FoundRegion, ModelRegions
 from splitgraph.verification.regions.inside import look_inside
 from splitgraph.verification.regions.size_limits import find_size_limits, lengths_of_two, unshared
+from splitgraph.verification.regions.windows import window_lengths
 from splitgraph.verification.verdict.case_runs import CaseRuns
 
 # So many inputs with other amounts run at once.
@@ -38,7 +39,7 @@ class RegionRuns(NamedTuple):
         local.settle(runs.engine, runs.budget.judging_ends(checking))
         if not runs.question.maker.varies:
             return
-        if self._run_with_amounts() | self._run_at_limits():
+        if self._run_with_amounts() | self._run_at_limits() | self._run_over_windows():
             local.settle(runs.engine, runs.budget.judging_ends(checking))
         look_inside(local, runs.engine, runs.budget.judging_ends(checking), runs.budget)
         if local.ask():
@@ -103,6 +104,18 @@ class RegionRuns(NamedTuple):
         local.unsearched = search.unsearched
         local.unreached = [each for each in unshared(limits) if each.length not in tried | late]
         return bool(limits)
+
+    def _run_over_windows(self) -> bool:
+        """Run the models on data that is longer than the windows of changed nodes; return True if there are any."""
+        runs, local = self
+        limit = runs.budget.checking_ends(runs.ran.seconds)
+        wanted, case = window_lengths(local.found), max(runs.given)[0]
+        for lengths in wanted:
+            ways = (list(runs.question.maker.reaching(length)) for length in lengths)
+            for inputs in next(filter(None, ways), []) if time.monotonic() < limit else ():
+                case += 1
+                run_on_values(runs, local, [Attempt(case, 0, inputs)])
+        return bool(wanted)
 
     def _read_constants(self) -> None:
         """Look for runs that read the constants in which the models differ: the runs so far, drawn values that need no

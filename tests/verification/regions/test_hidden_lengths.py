@@ -194,6 +194,29 @@ MASKS = {
         {"q": np.arange(32).reshape(1, 4, 8) / 8, "m": [4]},
         {"most": I32(3)},
     ),
+    "what a cache holds": Pair(
+        "float[1, 1, 16] q, float[1, 1, 8] k, float[1, 1, P, 8] c, int32[1] n, int32 t => float[1, 1, 16] y",
+        CACHED.format("n"),
+        "a1 = Neg(c) " + CACHED.replace("c, c", "a1, c").format("n"),
+        {
+            "q": np.ones((1, 1, 16)),
+            "k": np.ones((1, 1, 8)),
+            "c": np.arange(40).reshape(1, 1, 5, 8) / 40,
+            "n": [5],
+            "t": 6,
+        },
+    ),
+    "a scale of a first prompt": Pair(
+        "float[1, S, 16] q, float[1, S, 8] k, int32[1] n, int32 t => float[1, S, 16] y",
+        "y, a, b = com.microsoft.GroupQueryAttention<num_heads = 2, kv_num_heads = 1>(q, k, k, , , n, t)",
+        "y, a, b = com.microsoft.GroupQueryAttention<num_heads = 2, kv_num_heads = 1, scale = 0.5>(q, k, k, , , n, t)",
+        {
+            "q": np.arange(48).reshape(1, 3, 16) / 9,
+            "k": np.arange(24).reshape(1, 3, 8) / 9,
+            "n": [2],
+            "t": 3,
+        },
+    ),
     "a length of a cache": Pair(
         "float[1, 1, 16] q, float[1, 1, 8] k, float[1, 1, 8, 8] c, int32[1] n => float[1, 1, 16] y",
         CACHED.format("n"),
