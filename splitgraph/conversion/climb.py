@@ -27,7 +27,7 @@ from splitgraph.model.schemas import OperatorVersion, newest_opset
 from splitgraph.model.schemas.experimental import UNSPECIFIED, experiments_end
 from splitgraph.model.schemas.fit import Slot, misfits
 from splitgraph.model.schemas.history import version_at
-from splitgraph.model.scopes import Scope, named_opset, operator_name, plain_domain
+from splitgraph.model.scopes import MACHINE_LEARNING, Scope, named_opset, operator_name, plain_domain
 from splitgraph.splits import SPLIT_OPERATORS, variant_at
 
 # Exceptions of arithmetic over shapes and attributes that contradict each other.
@@ -55,7 +55,7 @@ class Ladder:
     values: what is known of its values. graph_reads: whether a node or an output of the model reads a value.
     assumptions: sentences about element types that are unknown and were assumed. standard: operators of other domains
     are written in those of ai.onnx. domains: of the other domains that may change, the opset that the graph imports and
-    that of the result.
+    that of the result. notes: about nodes of ONNX that stay, although operators are to be of ai.onnx.
     """
 
     from_opset: int
@@ -67,6 +67,7 @@ class Ladder:
     assumptions: dict[str, None] = field(default_factory=dict)
     standard: bool = False
     domains: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    notes: dict[Diagnostic, None] = field(default_factory=dict)
 
     def way_of(self, domain: str) -> tuple[int, int]:
         """Return the opset of a domain from which nodes come, and the one to which they go; equal for a domain of which
@@ -87,11 +88,13 @@ class Ladder:
         emission.names = log = NameLog(emission.names)
         self.values.asked.clear()
         climb = Climb(self, location, emission)
+        notes = len(self.notes)
         try:
             replacement = self._convert(node, climb)
         except Blocked as refusal:
             raise Blocked(self._in_its_own_name(node, key, climb, refusal.blockers)) from None
-        if key is not None and not climb.asked_for_readers:
+        # Each node that stays is told.
+        if key is not None and not climb.asked_for_readers and len(self.notes) == notes:
             self.cache.keep(key, node, replacement, log, emission.prefix, is_sure=not self.assumptions)
         return replacement
 
@@ -105,6 +108,8 @@ class Ladder:
         form = standard_form(plain_domain(node.domain), node.op_type, self.from_opset) if self.standard else None
         if form is not None:
             nodes = climb.write_standard(Node.of(node), form)
+            if climb.blockers and plain_domain(node.domain) == MACHINE_LEARNING:
+                return self._kept_in_onnx(node, climb)
         else:
             nodes = climb.take(Node.of(node), self.way_of(plain_domain(node.domain))[0], is_own=True)
         if climb.blockers:
@@ -114,6 +119,14 @@ class Ladder:
             reasons = dict.fromkeys(climb.edited[name] for name in changed)
             return Replacement(nodes, (), "; ".join(reasons)) if changed else KEPT
         return climb.replacement(nodes, node.output, "; ".join(dict.fromkeys(climb.reasons)))
+
+    def _kept_in_onnx(self, node: NodeProto, climb: Climb) -> Replacement:
+        """Return what becomes of a node of ONNX that has no standard form: what it is in its own domain, with a note
+        that says why.
+        """
+        for finding in self._in_its_own_name(node, None, climb, climb.blockers):
+            self.notes[replace(finding, severity="info")] = None
+        return replace(self, standard=False)._convert(node, Climb(self, climb.location, climb.emission))
 
     def stays(self, node: NodeProto, location: str) -> bool:
         """Return True for a node that means the same at the target opset as it is."""

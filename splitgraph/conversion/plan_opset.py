@@ -338,7 +338,7 @@ class _ScopePlanner:
                 self.plan.replace(scope, index, replacement)
                 edits = self.plan.edits.get(scope.path)
         for ladder in (own, *of_forms.values()):
-            self.plan.notes += told_assumptions(ladder, scope)
+            self.plan.notes += [*ladder.notes, *told_assumptions(ladder, scope)]
         return blocked
 
     def _converted(self, node: NodeProto, index: int, key: Key | None, location: str, ladder: Ladder) -> Replacement:

@@ -165,7 +165,7 @@ def only_default(node: NodeAtBoundary) -> None:
     table, f = read_table(node, 2), Formula(node)
     if len(table.keys):
         raise Inexact
-    f.give(f.term(table.default).take(f.filled(f.shape(node.inputs[0]), 0)))
+    f.give(looked_up(f, f.filled(f.shape(node.inputs[0]), 0), table))
 
 
 @downward("LabelEncoder", 4)

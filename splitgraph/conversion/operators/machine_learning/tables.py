@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from splitgraph.conversion.notation.formula import Formula, Term
 from splitgraph.conversion.notation.node_at_boundary import Inexact, NodeAtBoundary, elements_of
-from splitgraph.model.deferred import np
+from splitgraph.model.deferred import np, numpy_helper
 from splitgraph.model.onnx_proto import TensorProto
 
 if TYPE_CHECKING:
@@ -115,6 +115,11 @@ def _texts(items: Any) -> Array:
     return array
 
 
+def texts_of(f: Formula, texts: Any) -> Term:
+    """Return strings as a constant."""
+    return f.value(f.node.tensor(numpy_helper.from_array(_texts(texts)), "texts"), "string")
+
+
 # In nodes -------------------------------------------------------------------------------------------------------------
 
 
@@ -143,4 +148,5 @@ def position_of(f: Formula, data: Term, table: LookUp) -> Term:
 
 def looked_up(f: Formula, positions: Term, table: LookUp) -> Term:
     """Return the value at each position."""
-    return f.term(table.all_values).take(positions)
+    values = texts_of(f, table.all_values) if table.value_dtype == "string" else f.term(table.all_values)
+    return values.take(positions)

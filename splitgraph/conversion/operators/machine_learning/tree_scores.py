@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from splitgraph.conversion.notation.formula import Formula, Term
 from splitgraph.conversion.notation.node_at_boundary import Inexact, NodeAtBoundary
-from splitgraph.conversion.operators.machine_learning.forest import Forest, numbers_of, read_forest
+from splitgraph.conversion.operators.machine_learning.forest import (
+    AGGREGATES,
+    Forest,
+    numbers_of,
+    read_ensemble,
+    read_forest,
+)
 from splitgraph.conversion.operators.machine_learning.post_transforms import transformed
 from splitgraph.model.deferred import np
 
@@ -22,6 +28,8 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
+# The transforms of TreeEnsemble, by their numbers. The specification and onnxruntime disagree about 1 and 2.
+_POSTS = {0: "NONE", 3: "SOFTMAX_ZERO", 4: "PROBIT"}
 # Returns the scores [rows, count] of trees for data: (f, data, forest, count, aggregate).
 Compute = Callable[[Formula, Term, Forest, int, str], Term]
 # Returns the labels at positions, when they are strings.
@@ -52,6 +60,32 @@ class Scores:
     def has(self) -> Term:
         """Return whether a reached leaf writes each target, [rows, count]."""
         return self.compute(self.f, self.data, self.forest.with_ones(), self.count, "SUM") > 0
+
+
+@dataclass(frozen=True)
+class PlainEnsemble:
+    """A TreeEnsemble: its input and trees, the number of targets, and how their weights become scores."""
+
+    data: Term
+    forest: Forest
+    count: int
+    aggregate: str
+    post: str
+
+
+def read_plain_ensemble(node: NodeAtBoundary, f: Formula) -> PlainEnsemble:
+    """Return a TreeEnsemble. Raises Inexact where onnxruntime and the specification disagree."""
+    count, aggregate = node.known_value("n_targets"), node.known_value("aggregate_function", 1)
+    post = node.known_value("post_transform", 0)
+    if post in (1, 2):
+        raise Inexact("its post_transform 1 is SOFTMAX by the specification and LOGISTIC in onnxruntime, 2 the other")
+    if post not in _POSTS or aggregate not in range(len(AGGREGATES)) or not count:
+        raise Inexact("its n_targets, aggregate_function or post_transform is missing or does not exist")
+    forest = read_ensemble(node)
+    data, _ = input_of(node, f, forest)
+    if np.any(forest.targets >= count):
+        raise Inexact("a leaf is for a target that it does not have")
+    return PlainEnsemble(data, forest, count, AGGREGATES[aggregate], _POSTS[post])
 
 
 def input_of(node: NodeAtBoundary, f: Formula, forest: Forest) -> tuple[Term, Forest]:

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from splitgraph.conversion.notation.formula import Formula, Term
 from splitgraph.conversion.notation.node_at_boundary import Inexact, NodeAtBoundary, elements_of
-from splitgraph.conversion.operators.machine_learning.forest import AGGREGATES, read_ensemble
 from splitgraph.conversion.operators.machine_learning.tree_nodes import computed_scores
 from splitgraph.conversion.operators.machine_learning.tree_scores import (
-    input_of,
+    read_plain_ensemble,
     write_classes,
     write_regressor_scores,
 )
@@ -28,8 +27,6 @@ from splitgraph.model.deferred import np
 
 _BOTH = "TreeEnsembleClassifier TreeEnsembleRegressor"
 _IN_TENSORS = ("nodes_values", "nodes_hitrates", "target_weights", "class_weights", "base_values")
-# By the number that TreeEnsemble has for each. The specification and onnxruntime disagree about 1 and 2.
-_POSTS = {0: "NONE", 3: "SOFTMAX_ZERO", 4: "PROBIT"}
 
 changed(_BOTH, 3, "it takes tables only from then on, and its numbers may be tensors of float64")
 changed(_BOTH, 5, "it is deprecated from then on; TreeEnsemble replaces it", down=always)
@@ -111,20 +108,11 @@ def _named_by_keys(f: Formula, position: Term, texts: list[str]) -> Term:
 @downward("TreeEnsemble", 5)
 def ensemble_as_regressor(node: NodeAtBoundary) -> None:
     """Write the trees as TreeEnsembleRegressor; those of float64, which give float64, with operators of ai.onnx."""
-    count, aggregate = node.known_value("n_targets"), node.known_value("aggregate_function", 1)
-    post = node.known_value("post_transform", 0)
-    if post in (1, 2):
-        raise Inexact("its post_transform 1 is SOFTMAX by the specification and LOGISTIC in onnxruntime, 2 the other")
-    if post not in _POSTS or aggregate not in range(len(AGGREGATES)) or not count:
-        raise Inexact("its n_targets, aggregate_function or post_transform is missing or does not exist")
     f = Formula(node)
-    forest = read_ensemble(node)
-    data, _ = input_of(node, f, forest)
-    if np.any(forest.targets >= count):
-        raise Inexact("a leaf is for a target that it does not have")
-    if forest.dtype == "float32":
-        write_regressor(node, forest, count, AGGREGATES[aggregate], _POSTS[post])
+    plain = read_plain_ensemble(node, f)
+    if plain.forest.dtype == "float32":
+        write_regressor(node, plain.forest, plain.count, plain.aggregate, plain.post)
         return
-    if post:
+    if plain.post != "NONE":
         raise Inexact("its post_transform of float64 has no other form")
-    f.give(computed_scores(f, data, forest, count, AGGREGATES[aggregate]))
+    f.give(computed_scores(f, plain.data, plain.forest, plain.count, plain.aggregate))
