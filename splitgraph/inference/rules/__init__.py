@@ -27,7 +27,7 @@ _ONNX = (
     "strings",
     "training",
 )
-_ONNXRUNTIME = ("attention", "convolution", "layers", "quantized", "states", "tensors")
+_ONNXRUNTIME = ("attention", "convolution", "generation", "layers", "quantized", "states", "tensors")
 _OPENVINO = (
     "aliases",
     "control_flow",

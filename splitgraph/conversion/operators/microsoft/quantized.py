@@ -169,7 +169,11 @@ def write_global_average_pool(node: NodeAtBoundary) -> None:
 
 @standard("QLinearAveragePool", channels_last=0, auto_pad="NOTSET", ceil_mode=0, count_include_pad=0)
 def write_average_pool(node: NodeAtBoundary) -> None:
-    """Write AveragePool of the dequantized input; the zero point is added before the mean is rounded."""
+    """Write AveragePool of the dequantized input; the zero point is added before the mean is rounded.
+
+    AveragePool may sum in another order than the kernel, so that a mean next to a half rounds to its other side: 1 of 3
+    million elements in onnxruntime.
+    """
     f, rank, dtype = Formula(node), node.known_rank(0), node.known_dtype(0)
     zero = zero_point(node, f, 4)
     zero_point(node, f, 2)

@@ -7,7 +7,9 @@ from splitgraph.conversion.notation.node_at_boundary import NodeAtBoundary
 from splitgraph.conversion.operators.standard import standard, without_form
 
 without_form("Inverse", "no operator of ai.onnx inverts a matrix, or solves equations")
-without_form("GatherPacked", "the layout of its packed rows is private to onnxruntime")
+without_form(
+    "GatherPacked", "its rows are blocks of GGUF, in which scales of 16 bits lie among the bytes of the weights"
+)
 without_form("DynamicTimeWarping", "its path is found cell by cell, and its length depends on all elements")
 
 

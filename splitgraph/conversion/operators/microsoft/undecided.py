@@ -6,7 +6,7 @@ from splitgraph.conversion.operators.standard import without_form
 
 without_form(
     "CausalConvWithState EngramGate GatedAdd GatedDeltaNet HyperConnectionPostMix HyperConnectionPreMix "
-    "LinearAttention LinearAttentionGate VarlenCausalConvWithState ",
+    "LinearAttention LinearAttentionGate VarlenCausalConvWithState",
     "this version of splitgraph does not write it",
 )
 without_form(

@@ -48,8 +48,9 @@ def murmur_hash(ctx: NodeContext) -> Sequence[ValueType]:
 def hash_of_ngrams(ctx: NodeContext) -> Sequence[ValueType]:
     """Compute numbers for the tokens that end at each one, and keep the last tokens for the next call."""
     longest, heads = int_attribute(ctx, "max_ngram_size", 0), int_attribute(ctx, "n_head_per_ngram", 0)
-    sizes: dict[str, DimLike | None] = {"H": (longest - 1) * heads, "P": longest - 1, "N": longest}
-    inputs = ("input_ids: B S", "multipliers: N", "vocab_sizes: H", "past_ids: B P", "head_offsets: H")
+    sizes: dict[str, DimLike | None] = {"H": (longest - 1) * heads, "P": longest - 1}
+    # There may be more multipliers than are needed.
+    inputs = ("input_ids: B S", "", "vocab_sizes: H", "past_ids: B P", "head_offsets: H")
     return shapes(ctx, *inputs, sizes=sizes, gives=("0 B S H", "0 B P"))
 
 

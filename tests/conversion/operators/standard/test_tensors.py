@@ -22,7 +22,7 @@ def _floats(*shape: int, dtype: str = "float32") -> Array:
     ("operator", "inputs", "reason"),
     [
         ("Inverse", [_floats(3, 3)], "inverts a matrix"),
-        ("GatherPacked", [_floats(3, 3)], "private to onnxruntime"),
+        ("GatherPacked", [_floats(3, 3)], "blocks of GGUF"),
         ("DynamicTimeWarping", [_floats(3, 3)], "cell by cell"),
         ("CDist", [_floats(3, 3), _floats(3, 3)], ""),
     ],
