@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from product_samples import mark_rest_as_slow
+from product_samples import mark_rest_as_slow, of_part
 
 PACKAGE = Path(__file__).resolve().parent.parent / "splitgraph"
 
@@ -28,10 +28,18 @@ def pytest_configure(config: pytest.Config) -> None:
     ask_every_equal()
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Tests that take long are run in parts."""
+    parser.addoption("--part", metavar="K/N", help="of the tests that are chosen, the K-th of N parts")
+
+
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Before `-m` chooses."""
     mark_rest_as_slow(items)
+    if part := config.getoption("--part"):
+        items[:], others = of_part(items, part)
+        config.hook.pytest_deselected(items=others)
 
 
 def check_every_result() -> None:

@@ -51,6 +51,7 @@ def broken_links(page: Path, text: str) -> list[str]:
     return wrong
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("page", pages(), ids=name_of)
 def test_examples_show_the_present_output(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
