@@ -22,32 +22,48 @@ def scalar(node: NodeAtBoundary, f: Formula, index: int) -> Term:
     return f.given(index).reshape()
 
 
-def zero_point(node: NodeAtBoundary, f: Formula, index: int) -> Term:
-    """Return the zero point of a result; raise Inexact without one."""
+def as_it_is(node: NodeAtBoundary, f: Formula, index: int) -> Term:
+    """Return a scale or zero point of one element as a scalar, under its own name where it is one."""
+    return f.input(index) if node.rank(index) == 0 else scalar(node, f, index)
+
+
+def require_zero_point(node: NodeAtBoundary, index: int) -> None:
+    """Raise Inexact without a zero point that onnxruntime requires."""
     if not node.uses_input(index):
         raise Inexact(
             "it has no zero point for its result, without which onnxruntime does not run it", "give one, for example 0"
         )
+
+
+def zero_point(node: NodeAtBoundary, f: Formula, index: int) -> Term:
+    """Return a zero point to compute with; raise Inexact without one."""
+    require_zero_point(node, index)
     return scalar(node, f, index)
 
 
 def dequantized(node: NodeAtBoundary, f: Formula, data: int) -> Term:
     """Return an input in float32; its scale and its zero point, which may be left out, follow it."""
-    parts = [f.input(data), scalar(node, f, data + 1)]
+    parts = [f.input(data), as_it_is(node, f, data + 1)]
     if node.uses_input(data + 2):
-        parts.append(scalar(node, f, data + 2))
+        parts.append(as_it_is(node, f, data + 2))
     return f.apply("DequantizeLinear", *parts, gives="float32")
 
 
-def quantized(data: Term, scale: Term, zero: Term) -> Term:
-    """Divide by the scale, round, add the zero point, and saturate."""
+def quantized(node: NodeAtBoundary, f: Formula, data: Term, scale: int) -> Term:
+    """Divide by the scale, round, add the zero point, which follows the scale, and saturate."""
+    require_zero_point(node, scale + 1)
+    return shifted(data, as_it_is(node, f, scale), as_it_is(node, f, scale + 1))
+
+
+def shifted(data: Term, scale: Term, zero: Term) -> Term:
+    """Divide by a scale, round, add a zero point, and saturate."""
     return data.formula.apply("QuantizeLinear", data, scale, zero, gives=zero.dtype)
 
 
 def rounded(data: Term, dtype: str) -> Term:
     """Round, and saturate."""
     f = data.formula
-    return quantized(data, f.number(1, "float32"), f.number(0, dtype))
+    return shifted(data, f.number(1, "float32"), f.number(0, dtype))
 
 
 def steps(node: NodeAtBoundary, f: Formula, data: int) -> Term:
@@ -92,7 +108,7 @@ def write_leaky_relu(node: NodeAtBoundary) -> None:
     f = Formula(node)
     slope = node.known_value_or_default("alpha")
     active = f.apply("LeakyRelu", dequantized(node, f, 0), alpha=slope)
-    f.give(quantized(active, scalar(node, f, 3), zero_point(node, f, 4)))
+    f.give(quantized(node, f, active, 3))
 
 
 @standard("QLinearSigmoid")
@@ -100,7 +116,7 @@ def write_sigmoid(node: NodeAtBoundary) -> None:
     """Write Sigmoid of the dequantized input."""
     f = Formula(node)
     active = f.apply("Sigmoid", dequantized(node, f, 0))
-    f.give(quantized(active, scalar(node, f, 3), zero_point(node, f, 4)))
+    f.give(quantized(node, f, active, 3))
 
 
 @standard("QLinearSoftmax", axis=-1)
@@ -111,14 +127,15 @@ def write_softmax(node: NodeAtBoundary) -> None:
     given one on are one row.
     """
     f, axis = Formula(node), node.known_value_or_default("axis")
-    data, zero = dequantized(node, f, 0), zero_point(node, f, 4)
+    data = dequantized(node, f, 0)
+    require_zero_point(node, 4)
     if node.known_value("opset") < 13:
         flat = f.apply("Flatten", data, axis=axis)
         shares = f.apply("Reshape", f.apply("Softmax", flat, axis=1), f.shape(node.inputs[0]))
     else:
         shares = f.apply("Softmax", data, axis=axis)
     number = (1.0 / scalar(node, f, 3)).floor()
-    f.give(quantized((shares * number + 0.5).floor(), f.number(1, "float32"), zero))
+    f.give(shifted((shares * number + 0.5).floor(), f.number(1, "float32"), as_it_is(node, f, 4)))
 
 
 @standard("QLinearWhere")
@@ -126,7 +143,7 @@ def write_where(node: NodeAtBoundary) -> None:
     """Write Where of the dequantized inputs."""
     f = Formula(node)
     chosen = f.where(f.input(0), dequantized(node, f, 1), dequantized(node, f, 4))
-    f.give(quantized(chosen, scalar(node, f, 7), zero_point(node, f, 8)))
+    f.give(quantized(node, f, chosen, 7))
 
 
 @standard("QLinearConcat")
@@ -140,7 +157,7 @@ def write_concat(node: NodeAtBoundary) -> None:
         if _are_equal(own_scale, scale) and _are_equal(own_zero, zero):
             parts.append(f.input(index))
         else:
-            parts.append(quantized(dequantized(node, f, index), scale, zero))
+            parts.append(quantized(node, f, dequantized(node, f, index), 0))
     f.give(f.joined(parts, axis))
 
 
@@ -164,7 +181,8 @@ def write_global_average_pool(node: NodeAtBoundary) -> None:
     count = f.product([f.size(0, axis) for axis in axes]).cast("float32")
     scale = scalar(node, f, 1) / (scalar(node, f, 3) * count)
     mean = total.reduced("ReduceSum", axes, keepdims=True).cast("float32") * scale
-    f.give(quantized(mean, f.number(1, "float32"), zero_point(node, f, 4)))
+    require_zero_point(node, 4)
+    f.give(shifted(mean, f.number(1, "float32"), as_it_is(node, f, 4)))
 
 
 @standard("QLinearAveragePool", channels_last=0, auto_pad="NOTSET", ceil_mode=0, count_include_pad=0)
