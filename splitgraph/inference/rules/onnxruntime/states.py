@@ -67,11 +67,11 @@ def linear_attention(ctx: NodeContext) -> Sequence[ValueType]:
     queries, kept = int_attribute(ctx, "q_num_heads", 0), int_attribute(ctx, "kv_num_heads", 0)
     if queries < 1 or kept < 1:
         raise InvalidNode(f"q_num_heads is {queries} and kv_num_heads is {kept}; both must be at least 1")
-    query, key, value = (ranked_dims(ctx, index, 3) for index in range(3))
+    query, value = ranked_dims(ctx, 0, 3), ranked_dims(ctx, 2, 3)
     expect_shapes(ctx, "query: B T ?", "key: B T ?", "value: B T ?", "", "decay: B T ?", "beta: B T ?")
     key_size, value_size = (
-        None if dims[2] is None else exact_quotient(ctx, dims[2], kept, "the last dimension by the number of heads")
-        for dims in (key, value)
+        None if dims[2] is None else exact_quotient(ctx, dims[2], heads, "the last dimension by the number of heads")
+        for dims, heads in ((query, queries), (value, kept))
     )
     window = int_attribute(ctx, "state_window", 0)
     state = (*((window,) if window else ()), query[0], kept, key_size, value_size)
