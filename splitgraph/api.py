@@ -200,6 +200,7 @@ def convert(
     explicit_lengths: bool = False,
     fold: bool = False,
     standard: bool = False,
+    drop_zipmap: bool = False,
     ir_version: int | Literal["keep"] | None = None,
     accept: Sequence[str] = (),
     assume_defaults: bool = False,
@@ -226,7 +227,8 @@ def convert(
     is a function in ONNX and a layer in OpenVINO IR. "slice" is a Slice for each part that is read, in ONNX only.
     opset: newer or older, as in `upgrade`; None keeps the model's own. target: the name of a runtime, such as "mnn" or
     "openvino@2023.3" (`targets` lists them): what it does not read gets a form that it reads, all else stays. Give
-    `to`, `opset` or both, or `target`, with or without `opset`, or fold, standard or ir_version alone.
+    `to`, `opset` or both, or `target`, with or without `opset`, or fold, standard, drop_zipmap or
+    ir_version alone.
     explicit_lengths: give every split explicit lengths, for runtimes that support neither equal parts nor num_outputs,
     and inline local functions, which these runtimes do not support either. ir_version: of the result; None and "keep"
     keep the model's own, raised to 8 if the result has functions. Alone, it changes nothing else: local functions are
@@ -239,6 +241,9 @@ def convert(
     result; and operators of ai.onnx.ml that take and give numbers. What has no exact form is refused. Where a kernel is
     approximate by design, as with matrices of 4 bits, the result is what the kernel approximates.
 
+    drop_zipmap: give the tensors that ZipMap makes maps of, under the names of its outputs. A column is what the maps
+    have for the label at its place.
+
     With a target, `verify` also runs the model in the runtime itself, if that is here: of several ways to convert it,
     the first one that runs is taken, and a model that runs as it is stays as it is. `Rewrite.ran` says what became of
     it. runtime_python: the Python that has the runtime, as in `check`.
@@ -248,7 +253,7 @@ def convert(
     running = Running(verify, samples, seed, try_sizes, inputs, custom_ops, providers, engine, rtol, atol, timeout)
     running = running._replace(runtime_python=paths_of(runtime_python))
     leeway = leeway_of(accept, assume_defaults, read_by_form=read_by_form, fix_defaults=fix_defaults)
-    wanted = Converting(opset, to, target, explicit_lengths, ir_version, fold, standard)
+    wanted = Converting(opset, to, target, explicit_lengths, ir_version, fold, standard, drop_zipmap)
     conversion = in_steps(wanted, leeway, running if verify else None)
     return rewritten(model, conversion, leeway, Sizes(bind), running)
 

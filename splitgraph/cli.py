@@ -269,7 +269,7 @@ def downgrade(**options: Any) -> int:
 @takes("opset", help="The ai.onnx opset to convert to, newer or older; ai.onnx.ml=N for that domain; repeatable.")
 @takes("explicit_lengths")
 @takes("target", shell_complete=parameters.target_names)
-@takes("fold", "standard")
+@takes("fold", "standard", "drop_zipmap")
 @takes("runtime_python")
 @parameters.rewriting
 @_run
@@ -285,11 +285,12 @@ def convert(**options: Any) -> int:
     splitgraph convert model.onnx --to variadic-split -o model.xml    (OpenVINO IR, by OpenVINO)
     """
     to, target = options["to"], options["target"]
-    goals = ("to", "opset", "target", "fold", "standard", "ir_version", "read_by_form", "fix_defaults")
+    changes = ("to", "opset", "target", "fold", "standard", "drop_zipmap")
+    goals = (*changes, "ir_version", "read_by_form", "fix_defaults")
     if not any(options[name] for name in goals):
         raise click.UsageError(
             "Give a runtime with --target, the form of the splits with --to, an opset with --opset, --standard, "
-            "--fold, or --ir-version; or --read-by-form or --fix-defaults."
+            "--fold, --drop-zipmap, or --ir-version; or --read-by-form or --fix-defaults."
         )
     if target is not None and (to is not None or options["explicit_lengths"]):
         raise click.UsageError("--target says which forms of splits are read; it goes with --opset only.")

@@ -175,7 +175,7 @@ class Converting(NamedTuple):
     opset: of ai.onnx, or of several domains; None keeps the model's own. to: the form of the splits. target: the
     runtime that the model is for. explicit_lengths: splits get explicit lengths, and functions are inlined. ir_version:
     of the result. fold: what is known of the model is written first. standard: operators of other domains are written
-    in those of ai.onnx.
+    in those of ai.onnx. drop_zipmap: outputs that are maps become the tensors of their numbers.
     """
 
     opset: Annotated[
@@ -209,6 +209,10 @@ class Converting(NamedTuple):
         bool, Option("Write operators of com.microsoft, and of ai.onnx.ml where they have a form, in those of ai.onnx.")
     ] = False
 
+    drop_zipmap: Annotated[
+        bool, Option("Give the numbers of a classifier as a tensor, and not as maps from labels to numbers (ZipMap).")
+    ] = False
+
     @property
     def opsets(self) -> Mapping[str, int]:
         """Return the versions that are wanted, by domain."""
@@ -227,7 +231,7 @@ class Converting(NamedTuple):
     @property
     def _wants_more(self) -> bool:
         """Return True if more is wanted than folding and another IR version."""
-        return self.standard or (self.opset, self.to, self.target) != (None,) * 3
+        return self.standard or self.drop_zipmap or (self.opset, self.to, self.target) != (None,) * 3
 
     @property
     def tag(self) -> str:
@@ -235,7 +239,8 @@ class Converting(NamedTuple):
         opsets = sorted(self.opsets.items())
         opset = ".".join(f"{domain.rpartition('.')[2] if domain else 'opset'}{version}" for domain, version in opsets)
         ir_version = None if self.only_ir_version is None else f"ir{self.only_ir_version}"
-        done = ("standard" if self.standard else None, "folded" if self.fold else None)
+        kinds = {"nozipmap": self.drop_zipmap, "standard": self.standard, "folded": self.fold}
+        done = [name for name, is_wanted in kinds.items() if is_wanted]
         return ".".join(filter(None, (opset, self.to, self.target, *done, ir_version)))
 
 
@@ -512,6 +517,7 @@ class ConvertOptions(RewriteOptions, total=False):
     explicit_lengths: bool
     fold: bool
     standard: bool
+    drop_zipmap: bool
     runtime_python: StrPath | Sequence[StrPath]
 
 

@@ -199,7 +199,7 @@ def find_blockers(model: Any, opset: Any, leeway: Leeway) -> Blockers:
 
 def _as_read(original: Model, rewrite: Rewrite) -> Model:
     """Return what a rewrite says that its original means: the original itself, or with the defaults of its inputs as
-    constants, or with nodes in the form of another version in that of their own.
+    constants, without ZipMap, or with nodes in the form of another version in that of their own.
     """
     if not isinstance(original, ModelProto):
         return original
@@ -208,6 +208,11 @@ def _as_read(original: Model, rewrite: Rewrite) -> Model:
         from splitgraph.conversion.fixed_defaults import without_defaults
 
         original, _ = without_defaults(original, owned=False)
+    if rewrite.without_zip_maps:
+        import_whole("splitgraph.conversion.zip_maps")
+        from splitgraph.conversion.zip_maps import without_zip_maps
+
+        original = without_zip_maps(original).model
     if rewrite.read_by_form:
         import_whole("splitgraph.conversion.opset")
         from splitgraph.conversion.opset import as_meant

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 NO_OPSET = "OpenVINO IR has no opset of ONNX; only ONNX models go from opset to opset"
 _NO_FOLDING = "OpenVINO folds an IR itself when it loads one; fold is for ONNX models"
 _NO_STANDARD = "OpenVINO IR has no operators of com.microsoft; standard is for ONNX models"
+_NO_ZIP_MAPS = "OpenVINO IR has no maps; drop_zipmap is for ONNX models"
 _NO_IR_VERSION = "OpenVINO IR has no IR version of ONNX; leave ir_version out"
 
 
@@ -106,10 +107,9 @@ def _integer_opset(opset: Any) -> int:
 
 def _checked(wanted: Converting, leeway: Leeway) -> Converting:
     """Return what `convert` is asked for, with its opset as an int."""
-    if not isinstance(wanted.fold, bool):
-        raise SplitgraphError(f"fold is {wanted.fold!r}; it must be True or False")
-    if not isinstance(wanted.standard, bool):
-        raise SplitgraphError(f"standard is {wanted.standard!r}; it must be True or False")
+    for name in ("fold", "standard", "drop_zipmap"):
+        if not isinstance(getattr(wanted, name), bool):
+            raise SplitgraphError(f"{name} is {getattr(wanted, name)!r}; it must be True or False")
     if wanted.target is not None:
         import_whole("splitgraph.runtimes.target")
         from splitgraph.runtimes.target import find_target
@@ -120,7 +120,7 @@ def _checked(wanted: Converting, leeway: Leeway) -> Converting:
         return wanted if wanted.opset is None else wanted._replace(opset=wanted_opset(wanted.opset))
     if wanted.opset is not None:
         return wanted._replace(opset=wanted_opset(wanted.opset))
-    asked = wanted.ir_version is not None or wanted.fold or wanted.standard
+    asked = wanted.ir_version is not None or wanted.fold or wanted.standard or wanted.drop_zipmap
     asked = asked or leeway.fix_defaults or leeway.read_by_form
     if wanted.to is None and (not asked or wanted.explicit_lengths):
         text = "convert needs a form of the splits (to), an opset, both, a target, standard, fold, or an IR version"
@@ -136,6 +136,8 @@ def _steps(wanted: Converting, leeway: Leeway, running: Running | None, say: Cal
     # On its way to an opset a node needs no other form between; all other conversions read the model's own opset.
     if wanted.opset is None or wanted.target is not None:
         yield from _own_form(leeway, may_move=wanted.target is not None)
+    if wanted.drop_zipmap:
+        yield _without_zip_maps
     if wanted.standard:
         yield partial(_as_standard, wanted)
     if wanted.fold:
@@ -150,7 +152,9 @@ def _steps(wanted: Converting, leeway: Leeway, running: Running | None, say: Cal
         yield partial(_at_opset, wanted.opset, wanted.ir_version)
     if wanted.to is not None:
         yield partial(_in_form, wanted)
-    elif wanted.opset is None and not ((wanted.fold or wanted.standard) and wanted.ir_version is None):
+    elif wanted.opset is None and not (
+        (wanted.fold or wanted.standard or wanted.drop_zipmap) and wanted.ir_version is None
+    ):
         yield partial(_at_ir_version, wanted)
 
 
@@ -192,6 +196,13 @@ def _as_standard(wanted: Converting, start: StartingModel) -> Rewrite:
     # A target has an opset of its own, which the step for it goes to.
     opset = wanted.opset if wanted.target is None else None
     return convert_standard(start.model, opset, wanted.ir_version, start.leeway, owned=start.owned)
+
+
+def _without_zip_maps(start: StartingModel) -> Rewrite:
+    import_whole("splitgraph.conversion.zip_maps")
+    from splitgraph.conversion.zip_maps import without_zip_maps
+
+    return replace(without_zip_maps(start.model, start.leeway), without_zip_maps=True)
 
 
 def _folded(start: StartingModel) -> Rewrite:
@@ -309,6 +320,8 @@ def _ir_as_wanted(wanted: Converting, start: StartingModel) -> Rewrite:
         raise SplitgraphError(_NO_FOLDING)
     if wanted.standard:
         raise SplitgraphError(_NO_STANDARD)
+    if wanted.drop_zipmap:
+        raise SplitgraphError(_NO_ZIP_MAPS)
     if (wanted.to is None and wanted.target is None) or wanted.ir_version is not None:
         raise SplitgraphError(_NO_IR_VERSION)
     if wanted.target is not None:

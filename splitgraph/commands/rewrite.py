@@ -85,6 +85,8 @@ def _how_it_is(rewrite: Rewrite, rewritten: Rewritten, wanted: Wanted) -> str:
         return _how_it_is_for(wanted.target, rewrite)
     if wanted.to is not None:
         return f"has nothing to rewrite as {wanted.to}"
+    if wanted.drop_zipmap and not wanted.standard and not wanted.fold:
+        return "has no output that is made of maps"
     if wanted.standard:
         return "has no operator of another domain that has a standard form"
     return "has nothing that is known and not written" if wanted.fold else f"already has {opset_text(wanted.opsets)}"

@@ -72,8 +72,9 @@ class Rewrite(Generic[M_co]):
     the inputs whose defaults were treated as constants (`assume_defaults`), so that the results are equal only while no
     caller replaces one of these. read_by_form: whether nodes were to be read by their form, so that the model itself
     may be one that no runtime reads. fixed_defaults: whether initializers were taken out of the inputs, so that the
-    result is equal to the model with its defaults. ran: what became of the result in the runtime that it is for; None
-    if it was not to be run there.
+    result is equal to the model with its defaults. without_zip_maps: whether outputs that are maps became tensors, so
+    that the result is equal to the model without its ZipMap nodes. ran: what became of the result in the runtime that
+    it is for; None if it was not to be run there.
     """
 
     held: M_co | HeldModel[M_co]
@@ -88,6 +89,7 @@ class Rewrite(Generic[M_co]):
     source: str = ""
     read_by_form: bool = False
     fixed_defaults: bool = False
+    without_zip_maps: bool = False
     analysis: Any = field(default=None, compare=False)
     new_sizes: GivenSizes | None = field(default=None, compare=False)
     ran: RuntimeRun | None = None
@@ -112,6 +114,7 @@ class Rewrite(Generic[M_co]):
             rounding=self.rounding or later.rounding,
             analysis=later.analysis,
             new_sizes=self.new_sizes if later.new_sizes is None else later.new_sizes,
+            without_zip_maps=self.without_zip_maps or later.without_zip_maps,
             ran=later.ran,
         )
 

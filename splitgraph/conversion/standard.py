@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from splitgraph.conversion.imports import drop_imports, used_domains
 from splitgraph.conversion.opset import convert_opset
 from splitgraph.conversion.rewrite import Rewrite
@@ -38,4 +40,4 @@ def convert_standard(
             if domain and domain not in left and (domain in used or domain.startswith(_WRITTEN_BY_ONNXRUNTIME))
         ],
     )
-    return rewrite
+    return replace(rewrite, to_opset=model_imports(rewrite.model))

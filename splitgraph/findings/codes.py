@@ -448,6 +448,13 @@ _code(
     "at all, or not with these inputs and attributes.",
     "The message says what is in the way, and which opset has the form.",
 )
+_code(
+    "SG426",
+    "maps are dropped",
+    "convert --drop-zipmap makes outputs of the tensors that ZipMap turns into maps, one for each row. The columns are "
+    "in the order of the labels. A ZipMap that another node of the model reads stays.",
+    "Read column i of the output for the i-th label.",
+)
 
 # 5xx: verification ----------------------------------------------------------------------------------------------
 _code(

@@ -53,6 +53,11 @@ _PARAMETERS: dict[str, PassConfigParam] = {
         default_value=False,
         description="Write operators of com.microsoft in those of ai.onnx.",
     ),
+    "drop_zipmap": PassConfigParam(
+        type_=bool,
+        default_value=False,
+        description="Give the numbers of a classifier as a tensor, and not as maps from labels to numbers (ZipMap).",
+    ),
     "ir_version": PassConfigParam(
         type_=int | Literal["keep"],
         description="The IR version of the result; the default keeps the model's own, or raises it if necessary.",
@@ -78,7 +83,7 @@ _PARAMETERS: dict[str, PassConfigParam] = {
         description="Write the weights to a file beside the model. External data stays external in any case.",
     ),
 }
-_WANTED = ("opset", "target", "to", "fold", "standard", "ir_version", "read_by_form", "fix_defaults")
+_WANTED = ("opset", "target", "to", "fold", "standard", "drop_zipmap", "ir_version", "read_by_form", "fix_defaults")
 
 
 class SplitgraphConversion(Pass):  # type: ignore[misc]  # Olive has no types
@@ -98,8 +103,8 @@ class SplitgraphConversion(Pass):  # type: ignore[misc]  # Olive has no types
         try:
             if all(getattr(config, name) in (None, False) for name in _WANTED):
                 raise SplitgraphError(
-                    "give an opset, a target, a form of the splits (to), fold, standard, an IR version, "
-                    "read_by_form or fix_defaults"
+                    "give an opset, a target, a form of the splits (to), fold, standard, drop_zipmap, an IR "
+                    "version, read_by_form or fix_defaults"
                 )
             if config.target is not None and (config.to is not None or config.explicit_lengths):
                 raise SplitgraphError("a target says which forms it reads; leave to and explicit_lengths out")
@@ -123,6 +128,7 @@ class SplitgraphConversion(Pass):  # type: ignore[misc]  # Olive has no types
             explicit_lengths=config.explicit_lengths,
             fold=config.fold,
             standard=config.standard,
+            drop_zipmap=config.drop_zipmap,
             ir_version=config.ir_version,
             read_by_form=config.read_by_form,
             fix_defaults=config.fix_defaults,

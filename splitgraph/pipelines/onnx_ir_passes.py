@@ -62,11 +62,11 @@ class ConvertPass(FunctionalPass):
     def __init__(self, to: Form | None = None, **options: Unpack[ConvertOptions]) -> None:
         super().__init__()
         inspect.signature(api.convert).bind(None, to, **options)
-        asked = ("opset", "target", "fold", "standard", "ir_version", "read_by_form", "fix_defaults")
+        asked = ("opset", "target", "fold", "standard", "drop_zipmap", "ir_version", "read_by_form", "fix_defaults")
         if to is None and all(options.get(name) in (None, False) for name in asked):
             raise SplitgraphError(
-                "ConvertPass needs a form of the splits (to), an opset, a target, fold, standard, an IR version, "
-                "read_by_form or fix_defaults"
+                "ConvertPass needs a form of the splits (to), an opset, a target, fold, standard, drop_zipmap, an IR "
+                "version, read_by_form or fix_defaults"
             )
         self._to: Form | None = to
         self._options = options

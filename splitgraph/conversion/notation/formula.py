@@ -442,6 +442,7 @@ class Formula:
             return
         written = node.before.pop(index)
         node.replace(written.op_type, written.inputs)
+        node.domain = written.domain
         node.attributes.update(written.attributes)
         node.outputs += written.outputs[1:]
         node.after[:0] = self._take_readers(index, set(node.outputs))
