@@ -16,6 +16,7 @@ from splitgraph.conversion.node import Node, changed_attributes
 from splitgraph.conversion.notation.function_bodies import expand
 from splitgraph.conversion.notation.node_at_boundary import NodeAtBoundary
 from splitgraph.conversion.operators.registry import Step, adapter_of
+from splitgraph.conversion.operators.standard import has_standard_form, standard_form
 from splitgraph.conversion.plan import Replacement
 from splitgraph.conversion.wider_types import widen
 from splitgraph.model.attributes import attribute_value
@@ -23,6 +24,7 @@ from splitgraph.model.deferred import np
 from splitgraph.model.onnx_proto import NodeProto
 from splitgraph.model.schemas import OperatorVersion
 from splitgraph.model.schemas.history import meant_opset, version_at, versions_between
+from splitgraph.model.scopes import plain_domain
 from splitgraph.splits import SPLIT_OPERATORS
 
 # Takes one of the ways, or none of them. The ways are made as they are asked for; the values tell the types of all that
@@ -32,7 +34,8 @@ Choose = Callable[[Iterator[Replacement], KnownValues], "Replacement | None"]
 
 @dataclass(slots=True)
 class OtherWays:
-    """The other ways to write a node of ai.onnx at the opset to which a ladder goes. The nodes mean the same there.
+    """The other ways to write a node of ai.onnx at the opset to which a ladder goes. The nodes mean the same there. A
+    node of another domain has one way, its standard form.
 
     A node is taken down below a version of its operator, as conversion to that opset does, and the nodes that it
     becomes are taken up again. So every adapter and every function body is a way. Ways that give the node back as it
@@ -54,6 +57,9 @@ class OtherWays:
         body. Where there is no adapter, the function body is tried at once.
         """
         node = self.node
+        if has_standard_form(node):
+            yield from self._standard()
+            return
         start = meant_opset(node.op_type, self.ladder.to_opset)
         version = None if node.op_type in SPLIT_OPERATORS else version_at(node.op_type, start)
         if version is None or reads_left_out(node, self.ladder.cache.left_out):
@@ -69,6 +75,16 @@ class OtherWays:
                 if not any(self._are_alike(way, other) for other in seen):
                     seen.append(way)
                     yield way
+
+    def _standard(self) -> Iterator[Replacement]:
+        """Yield the standard form of a node of another domain."""
+        form = standard_form(plain_domain(self.node.domain), self.node.op_type)
+        assert form is not None
+        climb = self._climb(self.ladder.to_opset, self.ladder.to_opset)
+        nodes = climb.write_standard(Node.of(self.node), form)
+        self.asked_for_readers |= climb.asked_for_readers
+        if not climb.blockers:
+            yield from self._finished(climb, nodes, "written in operators of ai.onnx")
 
     def _in_types(self, versions: Sequence[OperatorVersion], at: int) -> Iterator[Replacement]:
         """Yield the node in another element type, between casts."""

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from splitgraph.runtimes.runners.result import RuntimeRun
 
 # What a run finds out.
+# The domain of the operators that onnxruntime and the tools around it write.
+_OF_ONNXRUNTIME = "com.microsoft"
 NOT_KNOWN = frozenset({"SG705", "SG707", "SG708"})
 # So many things that were not measured are named in one finding.
 _MOST_TOLD = 5
@@ -134,6 +136,12 @@ class NodeAnswers(Sequence[NodeAnswer]):
         result = self._by_position[position % len(self)]
         return NodeAnswer(node.location, node.label, result.verdict, result.why, self._target.key)
 
+    @property
+    def has_unread(self) -> bool:
+        """Return True if a conversion has to write a node in another way: as `is_not_read`."""
+        first = (self._examined.nodes[positions[0]] for positions in self._examined.kinds)
+        return any(is_not_read(node, self._target) for node in first)
+
     def by_operator(self) -> Counter[tuple[str, Verdict]]:
         """Return how many nodes of each operator have each answer."""
         found = Counter[tuple[str, Verdict]]()
@@ -169,7 +177,8 @@ class TargetCheck(NamedTuple):
     @property
     def is_to_be_converted(self) -> bool:
         """Return True if a conversion says more. What a run here has shown to fail, the table does not mend."""
-        return self.has_errors and (self.ran is None or not self.ran.failed)
+        is_wanted = self.has_errors or self.nodes.has_unread
+        return is_wanted and (self.ran is None or not self.ran.failed)
 
     @property
     def runs(self) -> bool | None:
@@ -251,11 +260,15 @@ def failing(target: Target, node: NodeTraits) -> Target:
 
 
 def is_not_read(node: NodeTraits, target: Target) -> bool:
-    """Return True for a node that a conversion has to write in another way: the target does not read it; or its parts
-    go beyond the dimension, which the specification leaves open, and it is not known that the target reads it.
+    """Return True for a node that a conversion has to write in another way: the target does not read it; or it is not
+    known that the target reads it, and its parts go beyond the dimension, which the specification leaves open, or its
+    operator is one of onnxruntime.
     """
     verdict = judge_node(node, target).verdict
-    return verdict in ("refuses", "wrong") or (verdict != "reads" and ("parts", "beyond") in node.factors)
+    if verdict in ("refuses", "wrong"):
+        return True
+    is_foreign = node.node.domain == _OF_ONNXRUNTIME and not target.name.startswith("onnxruntime")
+    return verdict != "reads" and (is_foreign or ("parts", "beyond") in node.factors)
 
 
 class _Judged(NamedTuple):

@@ -19,8 +19,9 @@ from typing import Any
 from splitgraph.conversion.notation.node_at_boundary import OLDEST_DIALECT
 from splitgraph.conversion.operators.registry import Step
 from splitgraph.model.attributes import make_attribute
+from splitgraph.model.onnx_proto import NodeProto
 from splitgraph.model.schemas.operator_version import FormalAttribute, OperatorVersion
-from splitgraph.model.scopes import MACHINE_LEARNING
+from splitgraph.model.scopes import MACHINE_LEARNING, plain_domain
 
 MICROSOFT = "com.microsoft"
 # More inputs or outputs than any operator has.
@@ -110,6 +111,12 @@ def standard_form(domain: str, operator: str, opset: int | None = None) -> Stand
     if form is None or (form.below is not None and opset is not None and opset >= form.below):
         return None
     return form
+
+
+def has_standard_form(node: NodeProto) -> bool:
+    """Return True for a node of another domain that has a standard form."""
+    domain = plain_domain(node.domain)
+    return domain != "" and standard_form(domain, node.op_type) is not None
 
 
 def why_not(domain: str, operator: str) -> str | None:

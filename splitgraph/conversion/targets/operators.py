@@ -12,6 +12,7 @@ from splitgraph.conversion.climb import Ladder
 from splitgraph.conversion.keep import CONTRADICTIONS
 from splitgraph.conversion.known_values import KnownValues
 from splitgraph.conversion.node import Node
+from splitgraph.conversion.operators.standard import has_standard_form
 from splitgraph.conversion.other_ways import Choose, OtherWays, choose_way
 from splitgraph.conversion.plan import Plan, Replacement, opset_of
 from splitgraph.conversion.plan_opset import may_round, reads_forbidden, told_assumptions
@@ -46,10 +47,10 @@ def plan_other_operators(
 ) -> None:
     """Plan that nodes of a root are written in another way, at the opset of the model.
 
-    The plan has started with the root. Splits, nodes of other domains, nodes that are planned already, and nodes whose
-    errors the caller accepts are left alone, and so is a node of which no way is chosen. choose: it must depend on the
-    nodes of the ways and the types of their values only, because equal nodes become what the first of them became. why:
-    begins the reason of each change.
+    The plan has started with the root. Splits, nodes of other domains without a standard form, nodes that are planned
+    already, and nodes whose errors the caller accepts are left alone, and so is a node of which no way is chosen.
+    choose: it must depend on the nodes of the ways and the types of their values only, because equal nodes become what
+    the first of them became. why: begins the reason of each change.
     """
     first = len(plan.changes)
     for scope in reversed(root):
@@ -141,7 +142,8 @@ class _GraphPlanner:
         for index in sorted(wanted, reverse=True):
             node = scope.nodes[index]
             is_aside = (scope.path, index) in self.walked.set_aside
-            if is_aside or plain_domain(node.domain) != "" or plan.at(scope.path).changes(index):
+            has_ways = plain_domain(node.domain) == "" or has_standard_form(node)
+            if is_aside or not has_ways or plan.at(scope.path).changes(index):
                 continue
             replacement = self._replacement(index, wanted[index], ladder)
             if replacement is None or (index in lenient and reads_forbidden(node, replacement)):

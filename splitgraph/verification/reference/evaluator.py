@@ -30,6 +30,7 @@ from splitgraph.verification.models.model_files import name_omitted_outputs, rea
 from splitgraph.verification.reference.ignored import find_ignored
 from splitgraph.verification.reference.kernels import ONNX_KERNEL_VERSIONS, Array, run_onnx
 from splitgraph.verification.reference.older import OLDER_VERSIONS, run_older
+from splitgraph.verification.reference.onnxruntime_kernels import FOREIGN, WRITTEN_INTO_ONNX
 from splitgraph.verification.reference.recurrent import RECURRENT_VERSIONS, run_recurrent
 from splitgraph.verification.reference.resizing import RESIZE_VERSIONS, run_resize
 from splitgraph.verification.values import UnsupportedError, Value, as_text, is_text
@@ -99,6 +100,8 @@ class _Evaluator(ReferenceEvaluator):
             body = specialise(function, node)
             evaluator = type(self)(body)
             return lambda node, run_params: _FunctionCall(node, run_params, evaluator)
+        if node.domain == "com.microsoft" and node.op_type in FOREIGN:
+            return FOREIGN[node.op_type]
         if node.domain not in ("", "ai.onnx"):
             return super()._load_impl(node, input_types)
         own = self._own_implementation(node)
@@ -118,6 +121,9 @@ class _Evaluator(ReferenceEvaluator):
         opset = self.opsets.get("")
         if opset is None:
             raise UnsupportedError(f"{node.op_type} is used, but the opset import of ai.onnx is missing")
+        until, kernel = WRITTEN_INTO_ONNX.get(node.op_type, (0, None))
+        if opset < until:
+            return kernel
         try:
             since_version = onnx.defs.get_schema(node.op_type, opset).since_version
         except onnx.defs.SchemaError:

@@ -225,3 +225,28 @@ def test_findings_and_changes_name_nodes_of_the_users_model(body: str, opset: in
             except splitgraph.ConversionError as error:
                 named = {found.location for found in error.diagnostics}
             assert named <= users | {"main"}
+
+
+# Operators of onnxruntime ---------------------------------------------------------------------------------------------
+
+
+FOREIGN = f"""<ir_version: 8, opset_import: ["" : 17, "com.microsoft" : 1]>
+g (float[2, 3, 8, 8] x) => (float[2, 4, 6, 6] z) <float[4, 3, 3, 3] w = {{{", ".join(["0.5"] * 108)}}}>
+{{ y = com.microsoft.FusedConv<activation = "Relu">(x, w) z = com.microsoft.QuickGelu(y) }}"""
+
+
+@pytest.mark.parametrize("target", ["tract", "opencv", "tvm", "mnn"])
+def test_operators_of_onnxruntime_get_their_standard_form(target: str) -> None:
+    model = onnx.parser.parse_model(FOREIGN)
+    assert splitgraph.check(model, target).after_conversion is True
+    result = splitgraph.convert(model, target=target).model
+    assert [node.op_type for node in result.graph.node] == ["Conv", "Relu", "Mul", "Sigmoid", "Mul"]
+
+
+@pytest.mark.parametrize("target", ["onnxruntime", "onnxruntime@1.15"])
+def test_onnxruntime_keeps_its_own_operators(target: str) -> None:
+    model = onnx.parser.parse_model(FOREIGN)
+    assert [node.op_type for node in splitgraph.convert(model, target=target).model.graph.node] == [
+        "FusedConv",
+        "QuickGelu",
+    ]
