@@ -26,6 +26,8 @@ from splitgraph.conversion.operators.standard import standard
 from splitgraph.dim import DimLike
 
 _MASKED = -10000.0
+# What hides a key in Attention of ai.onnx; onnxruntime's gives 0 to a query if all keys have the least float32.
+_LEAST = -3.4e38
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +41,16 @@ class _Masking:
     fill: float
     may_stand_for_none: bool
 
-    def added(self, f: Formula, lengths: AttendedLengths) -> Term | None:
-        """Return what is added to the scores; None for nothing."""
+    def added(self, f: Formula, lengths: AttendedLengths, *, least: float) -> Term | None:
+        """Return what is added to the scores; None for nothing. least: what hides a key."""
         masked, hidden, zero = None, None, f.number(0.0, "float32")
         if self.mask is not None:
             kept = kept_keys(f, self.mask, self.batch, lengths, may_stand_for_none=self.may_stand_for_none)
-            masked = None if kept is None else f.where(kept, zero, self.fill)
+            masked = None if kept is None else f.where(kept, zero, max(self.fill, least))
         if self.unidirectional:
             hidden = hidden_keys(f, lengths)
         if hidden is not None:
-            masked = f.where(hidden, LOWEST, zero if masked is None else masked)
+            masked = f.where(hidden, least, zero if masked is None else masked)
         if self.bias is None:
             return masked
         bias = widened(f, self.bias)
@@ -56,8 +58,14 @@ class _Masking:
 
     def has_row_for_each_query(self, f: Formula) -> bool:
         """Return True when what is added differs from query to query."""
-        has_rows = self.mask is not None and f.node.rank(self.mask) == 3
-        return self.unidirectional or self.bias is not None or has_rows
+        return self.unidirectional or (self.mask is not None and f.node.rank(self.mask) == 3)
+
+    @property
+    def fits_attention(self) -> bool:
+        """Return True when Attention of ai.onnx gives the same weights. onnxruntime's gives 0 to a query whose keys all
+        have the least float32 or minus infinity, which a bias may hold.
+        """
+        return self.bias is None and (self.mask is None or self.fill > _LEAST or self.fill == LOWEST)
 
 
 def _masking(
@@ -81,11 +89,11 @@ def _attended(
     asked for. keys_fit: no query comes before a key without a query of its own.
     """
     f = attending.f
-    if f.opset < ATTENTION_SINCE or scores:
-        return attending.by_products(masking.added(f, lengths))
-    if masking.unidirectional and keys_fit and masking.mask is None and masking.bias is None:
+    if f.opset < ATTENTION_SINCE or scores or not masking.fits_attention:
+        return attending.by_products(masking.added(f, lengths, least=LOWEST))
+    if masking.unidirectional and keys_fit and masking.mask is None:
         return attending.by_operator(None, is_causal=True, presents=presents)
-    mask = masking.added(f, lengths)
+    mask = masking.added(f, lengths, least=_LEAST)
     if mask is not None and not masking.has_row_for_each_query(f):
         # onnxruntime takes no mask that has one row for all queries.
         mask = mask.expanded(f.vector([1, 1, lengths.queries, lengths.total]))

@@ -363,6 +363,23 @@ def test_one_node_says_what_attention_of_ai_onnx_says() -> None:
     assert [node.op_type for node in _standard(case.model(), 24).graph.node] == ["Attention"]
 
 
+@pytest.mark.parametrize("one_way", [{}, _ONE_WAY], ids=str)
+@pytest.mark.parametrize("past", [0, 2])
+@pytest.mark.parametrize("fill", [_LOWEST, -3.4e38, -3.401e38, -1e30])
+def test_a_query_may_see_nothing_but_the_least_numbers(fill: float, past: int, one_way: dict[str, Any]) -> None:
+    attributes = {"mask_filter_value": fill, **one_way}
+    check(_attention("nothing", past, attributes=attributes), (24, 13))
+    check(_multi_head("nothing", past, attributes=attributes), (24, 13))
+
+
+@pytest.mark.parametrize("one_way", [{}, _ONE_WAY], ids=str)
+@pytest.mark.parametrize("row", [(_LOWEST,) * 4, (-np.inf,) * 4, (_LOWEST, _LOWEST, -np.inf, -np.inf)], ids=str)
+def test_a_bias_may_hide_all_keys(row: tuple[float, ...], one_way: dict[str, Any]) -> None:
+    case = _multi_head(added=(1, 2), attributes=one_way)
+    np.asarray(case.inputs[5])[0, 0, 1] = row
+    check(case, (24, 13))
+
+
 def test_a_query_whose_keys_are_all_masked_sees_them_alike() -> None:
     case = _multi_head("nothing", attributes={"scale": 1e-3})
     means = np.asarray(case.inputs[2]).mean(1, keepdims=True).repeat(_LENGTH, 1)
