@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -17,7 +18,7 @@ from splitgraph.model.onnx_proto import FunctionProto, ModelProto, NodeProto, Te
 from splitgraph.model.schemas.fit import YOUNG_TYPES
 from splitgraph.model.scopes import GraphPath, Scope, called_function, function_key, plain_domain, subgraphs
 from splitgraph.model.tensor_data import is_in_other_file
-from splitgraph.model.value_type import DTYPE_NUMBERS, UNKNOWN, Contents, ValueType
+from splitgraph.model.value_type import DTYPE_NUMBERS, MAX_WRITTEN, UNKNOWN, Contents, ValueType
 from splitgraph.model.values import array_of, tensor_contents, tensor_type, type_proto
 
 if TYPE_CHECKING:
@@ -210,7 +211,9 @@ class KnownValues:
         read = dict.fromkeys(name for node in nodes for name in reads_of(node) if name not in within)
         inputs, initializers = [], []
         for name in read:
-            elements, known = self.elements(name), self.type_of(name)
+            known = self.type_of(name)
+            # Nothing is computed from large weights, which need not be read.
+            elements = None if _is_large(known) else self.elements(name)
             number = DTYPE_NUMBERS.get(known.dtype or "")
             if elements is not None and number is not None:
                 initializers.append(numpy_helper.from_array(elements, name))
@@ -289,6 +292,12 @@ def _decoded(tensor: TensorProto) -> Array | None:
     except (ValueError, TypeError, KeyError):
         return None
     return elements
+
+
+def _is_large(known: ValueType) -> bool:
+    """Return True for a tensor of more elements than conversion writes out."""
+    sizes = [size for size in known.shape or () if isinstance(size, int)]
+    return len(sizes) == len(known.shape or ()) and math.prod(sizes) > MAX_WRITTEN
 
 
 def _as_array(constant: Contents | TensorProto | None, known: ValueType) -> Array | None:

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from splitgraph.conversion.known_values import Array
 from splitgraph.conversion.notation.formula import Formula, Term, wide_float
-from splitgraph.conversion.notation.node_at_boundary import Inexact, NodeAtBoundary
+from splitgraph.conversion.notation.node_at_boundary import Inexact, NodeAtBoundary, elements_of
 from splitgraph.conversion.operators.standard import standard, without_form
 from splitgraph.model.deferred import np
 from splitgraph.model.onnx_proto import TensorProto
+from splitgraph.model.tensor_data import is_in_other_file
 from splitgraph.model.value_type import DTYPE_NUMBERS
 
 # From which opset on DequantizeLinear takes weights of so many bits.
 _NARROW = {4: ("uint4", 21), 2: ("uint2", 25)}
+# The bytes that are unpacked at a time.
+_PIECE = 2**22
 # The values that codes of 4 bits stand for in bitsandbytes: floating-point numbers, and quantiles of a normal
 # distribution.
 _FP4 = (0.0, 5.208333333e-03, 0.66666667, 1.0, 0.33333333, 0.5, 0.16666667, 0.25)
@@ -35,9 +38,9 @@ without_form("MatMulFpQ4", "its weights are laid out for the processor that pack
 def _unpacked(packed: Array, bits: int, *, high_first: bool = False) -> Array:
     """Return the codes of bytes, along the last axis."""
     shifts = np.arange(0, 8, bits, dtype=np.uint8)
-    codes = packed[..., None] >> (shifts[::-1] if high_first else shifts)
-    spread: Array = (codes & np.uint8(2**bits - 1)).reshape(*packed.shape[:-1], -1)
-    return spread
+    codes: Array = packed[..., None] >> (shifts[::-1] if high_first else shifts)
+    codes &= np.uint8(2**bits - 1)
+    return codes.reshape(*packed.shape[:-1], -1)
 
 
 def _packed(codes: Array, bits: int) -> bytes:
@@ -83,23 +86,31 @@ def codes_of(
         retyped = _retyped(node, index, dtype, gives)
         if retyped is not None:
             return f.value(retyped, dtype)
-    data = f.given(index)
-    if data.elements is None:
+    packed = _elements(node, index)
+    if packed is None:
+        data = f.input(index)
         spread = unpack(data.reshape(*shape[:-1], width), bits) if bits < 8 else data
         spread = spread.reshape(*shape[:-1], width * 8 // bits)
         spread = spread if is_whole else spread.sliced(0, shape[-1], len(shape) - 1)
         return spread if gives == shape else spread.reshape(*gives)
-    codes = _unpacked(data.elements.reshape(*shape[:-1], width), bits)[..., : shape[-1]].reshape(gives)
     fits = next((fit for fit in (bits, 4) if narrow and fit in _NARROW and node.to_opset >= _NARROW[fit][1]), 8)
-    if fits == 8:
-        return f.term(np.ascontiguousarray(codes))
-    return _narrow_constant(node, f, codes, _NARROW[fits][0], fits)
+    raw = _repacked(packed.reshape(-1, width), bits, shape[-1], fits)
+    return _constant(node, f, raw, gives, "uint8" if fits == 8 else _NARROW[fits][0])
 
 
-def _narrow_constant(node: NodeAtBoundary, f: Formula, codes: Array, dtype: str, bits: int) -> Term:
-    """Return codes as a constant of a type of so many bits."""
-    tensor = TensorProto(dims=codes.shape, data_type=DTYPE_NUMBERS[dtype], raw_data=_packed(codes, bits))
-    return f.value(node.tensor(tensor, "codes"), dtype)
+def _repacked(rows: Array, bits: int, count: int, fits: int) -> bytes:
+    """Return the bytes of the first codes of each row in another number of bits, piece by piece: unpacked weights are
+    large.
+    """
+    # A piece ends with a whole byte.
+    many = 8 * -(-_PIECE // (8 * rows.shape[1] or 1))
+    pieces = (_unpacked(rows[start : start + many], bits)[:, :count] for start in range(0, len(rows), many))
+    return b"".join(piece.tobytes() if fits == 8 else _packed(piece, fits) for piece in pieces)
+
+
+def _constant(node: NodeAtBoundary, f: Formula, raw: bytes, shape: tuple[int, ...], dtype: str) -> Term:
+    """Return bytes as a constant. Its elements count as unknown: it may be large."""
+    return f.value(node.tensor(TensorProto(dims=shape, data_type=DTYPE_NUMBERS[dtype], raw_data=raw), "codes"), dtype)
 
 
 def _retyped(node: NodeAtBoundary, index: int, dtype: str, shape: tuple[int, ...]) -> str | None:
@@ -115,6 +126,14 @@ def _retyped(node: NodeAtBoundary, index: int, dtype: str, shape: tuple[int, ...
     tensor.dims.extend(shape)
     tensor.data_type = DTYPE_NUMBERS[dtype]
     return node.tensor(tensor, "codes")
+
+
+def _elements(node: NodeAtBoundary, index: int) -> Array | None:
+    """Return the elements of a constant. Those of an initializer are not kept: it may be large."""
+    given = node.values.producer(node.inputs[index])
+    if isinstance(given, TensorProto) and not is_in_other_file(given):
+        return elements_of(given)
+    return node.elements(index)
 
 
 def is_constant(node: NodeAtBoundary, index: int) -> bool:
@@ -188,7 +207,7 @@ def middle_codes(node: NodeAtBoundary, f: Formula, bits: int, dtype: str, shape:
     zeros = np.full(shape, 2 ** (bits - 1), np.uint8)
     if dtype == "uint8":
         return f.term(zeros)
-    return _narrow_constant(node, f, zeros, dtype, 2 if dtype == "uint2" else 4)
+    return _constant(node, f, _packed(zeros, 2 if dtype == "uint2" else 4), shape, dtype)
 
 
 def _regrouped(node: NodeAtBoundary, f: Formula, bits: int) -> Term:

@@ -14,6 +14,9 @@ from conversion.operators.standard.one_node import Array, Case, refusal, run, st
 from onnx import external_data_helper, helper, numpy_helper
 
 import splitgraph
+from splitgraph.conversion import known_values
+from splitgraph.conversion.notation import node_at_boundary
+from splitgraph.conversion.operators.microsoft import packed_weights
 
 _RNG = np.random.default_rng(2)
 _LOOSE = {"rtol": 5e-3, "atol": 2e-2}
@@ -157,6 +160,24 @@ def test_weights_stay_packed() -> None:
     assert "UINT8" not in _initializers(result)
     weights = next(tensor for tensor in result.graph.initializer if list(tensor.dims) == [6, 64])
     assert weights.raw_data == case.inputs[1].tobytes()  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("bits", [2, 4])
+def test_weights_are_unpacked_in_pieces(bits: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packed_weights, "_PIECE", 8)
+    check(_nbits(bits, zeros="packed", rows=90, block=16, columns=37), (24, 13))
+
+
+def test_large_weights_are_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    def array_of(tensor: onnx.TensorProto) -> Array:
+        assert np.prod(tensor.dims) <= 2**16, tensor.name
+        return numpy_helper.to_array(tensor)
+
+    monkeypatch.setattr(known_values, "array_of", array_of)
+    monkeypatch.setattr(node_at_boundary, "array_of", array_of)
+    model = _nbits(4, zeros="packed", rows=2048, columns=1024, block=32).model()
+    result = splitgraph.convert(model, standard=True, opset=21).model
+    assert _initializers(result)["UINT4"] == 1024 * (2048 + 64)
 
 
 def test_weights_in_another_file_are_not_read(tmp_path: Path) -> None:
