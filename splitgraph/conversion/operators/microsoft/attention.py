@@ -26,8 +26,8 @@ from splitgraph.conversion.operators.standard import standard
 from splitgraph.dim import DimLike
 
 _MASKED = -10000.0
-# What hides a key in Attention of ai.onnx; onnxruntime's gives 0 to a query if all keys have the least float32.
-_LEAST = -3.4e38
+# What hides a key in Attention of ai.onnx, a float32. onnxruntime's gives 0 to a query if all keys have the least one.
+_LEAST = -3.3999999521443642e38
 
 
 @dataclass(frozen=True, slots=True)
