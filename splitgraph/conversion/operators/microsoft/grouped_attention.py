@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from splitgraph.conversion.notation.formula import Formula, Term
 from splitgraph.conversion.notation.node_at_boundary import Inexact, NodeAtBoundary
+from splitgraph.conversion.operators.microsoft.linear_attention import text_of
 from splitgraph.conversion.operators.microsoft.normalizations import widened
 from splitgraph.conversion.operators.microsoft.rotations import Rotation
 from splitgraph.conversion.operators.microsoft.scaled_products import (
@@ -55,7 +56,15 @@ class _CacheStep:
         return self.new.elements is not None and int(self.new.elements) == 1
 
 
-@standard("GroupQueryAttention", causal=1, local_window_size=-1, kv_cache_bit_width=8, qk_output=0)
+@standard(
+    "GroupQueryAttention",
+    causal=1,
+    local_window_size=-1,
+    qk_output=0,
+    k_quant_type="NONE",
+    v_quant_type="NONE",
+    kv_cache_bit_width=0,
+)
 def write_group_query_attention(node: NodeAtBoundary) -> None:
     """Write the rotation of queries and keys, the cache with the new rows, and attention."""
     f, dtype = Formula(node), node.known_dtype()
@@ -67,7 +76,11 @@ def write_group_query_attention(node: NodeAtBoundary) -> None:
         query, key = _rotated(f, step, query, key, size)
     keys, values = _cache(f, step, key, value, size)
     heads = _Heads(f, *_counts(node), size, step)
-    output, scores = heads.attended(query, _attended_rows(f, step, keys), _attended_rows(f, step, values))
+    rows = (
+        _read(f, _attended_rows(f, step, cache), scale, size)
+        for cache, scale in ((keys, _KEY_SCALE), (values, _VALUE_SCALE))
+    )
+    output, scores = heads.attended(query, *rows)
     asked = [node.uses_output(index) for index in (1, 2, _QUERY_KEY)]
     results = [keys, values, None if scores is None else scores.cast(dtype)]
     f.give(output.cast(dtype), *(term if wanted else None for term, wanted in zip(results, asked, strict=True)))
@@ -75,8 +88,11 @@ def write_group_query_attention(node: NodeAtBoundary) -> None:
 
 def _refuse_other_forms(node: NodeAtBoundary) -> None:
     """Raise Inexact for what no kernel on a CPU computes, and for what a model does not tell."""
-    if node.known_value("k_quant_type", b"NONE") not in (b"NONE", "NONE"):
-        raise Inexact("its cache is quantized, which this version of splitgraph does not write")
+    kinds = [text_of(node, name) for name in ("k_quant_type", "v_quant_type")]
+    if kinds[0] != kinds[1] or (_is_quantized(node) and not node.uses_input(_PAST_KEY)):
+        raise Inexact("onnxruntime refuses keys and values that are quantized differently on a CPU, or without a past")
+    if _is_quantized(node) and _bits(node) not in (4, 8):
+        raise Inexact(f"onnxruntime refuses a cache of {_bits(node)} bits")
     if node.known_is_set("sliding_window_cache"):
         raise Inexact("its cache holds a window of the last keys, which this version of splitgraph does not write")
     if node.uses_input(_QUERY_NORM) or node.uses_input(_KEY_NORM):
@@ -100,7 +116,7 @@ def _head_size(node: NodeAtBoundary) -> int:
     if isinstance(width, int):
         return width // (heads if node.uses_input(_KEY) else heads + 2 * kept)
     size = past[-1] if past is not None else None
-    if isinstance(size, int):
+    if isinstance(size, int) and not _is_quantized(node):
         return size
     raise Inexact("the size of a head is unknown", "declare the shape of the query")
 
@@ -171,10 +187,12 @@ def _cache(f: Formula, step: _CacheStep, key: Term, value: Term, size: int) -> l
     if not f.node.uses_input(_PAST_KEY):
         return [split_heads(data, kept, size) for data in (key, value)]
     places, caches = _places(f, step), []
-    nothing = f.filled(f.vector([step.batch, 1, kept, size]), 0, key.dtype)
-    for index, data in ((_PAST_KEY, key), (_PAST_VALUE, value)):
-        rows = [f.input(index).transposed(0, 2, 1, 3), data.reshape(0, 0, kept, size), nothing]
-        chosen = f.joined(rows, 1).reshape(-1, kept, size).take(places)
+    width = size // 2 if _is_quantized(f.node) and _bits(f.node) == 4 else size
+    nothing = f.filled(f.vector([step.batch, 1, kept, width]), 0, f.node.known_dtype(_PAST_KEY))
+    for index, data, scale in ((_PAST_KEY, key, _KEY_SCALE), (_PAST_VALUE, value, _VALUE_SCALE)):
+        new = _stored(f, data.reshape(0, 0, kept, size), scale)
+        rows = [f.input(index).transposed(0, 2, 1, 3), new, nothing]
+        chosen = f.joined(rows, 1).reshape(-1, kept, width).take(places)
         caches.append(chosen.transposed(0, 2, 1, 3))
     return caches
 
@@ -199,6 +217,43 @@ def _attended_rows(f: Formula, step: _CacheStep, cache: Term) -> Term:
     return cache.sliced(f.number([0]), step.total.reshape(1), 2)
 
 
+def _is_quantized(node: NodeAtBoundary) -> bool:
+    return text_of(node, "k_quant_type") != "NONE"
+
+
+def _bits(node: NodeAtBoundary) -> int:
+    bits: int = node.known_value_or_default("kv_cache_bit_width")
+    return bits
+
+
+def _stored(f: Formula, data: Term, scale: int) -> Term:
+    """Return new rows (batch, length, heads, size) as the cache stores them. A byte holds two numbers of 4 bits, from
+    -8 on, the first in its low bits. scale: an input, (1) or (1, heads, 1, size).
+    """
+    if not _is_quantized(f.node):
+        return data
+    steps, bound = f.input(scale), 1 << (_bits(f.node) - 1)
+    steps = steps.transposed(0, 2, 1, 3) if f.node.known_rank(scale) == 4 else steps
+    bounds = [f.number(limit, "float32") for limit in (-bound, bound - 1)]
+    whole = f.apply("Clip", f.apply("Round", data.cast("float32") / steps), *bounds)
+    if _bits(f.node) == 8:
+        return whole.cast("int8")
+    _, kept = _counts(f.node)
+    pairs = (whole + bound).cast("int32").reshape(0, 0, kept, -1, 2)
+    return (pairs.take(0, 4) + pairs.take(1, 4) * 16).cast("uint8")
+
+
+def _read(f: Formula, cache: Term, scale: int, size: int) -> Term:
+    """Return rows of the cache (batch, heads, length, size) as float32."""
+    if not _is_quantized(f.node):
+        return cache.cast("float32")
+    if _bits(f.node) == 4:
+        both = cache.cast("int32")
+        parts = [part.unsqueezed(4) for part in (both % 16, both / 16)]
+        cache = f.joined(parts, 4).reshape(0, 0, 0, size) - 8
+    return cache.cast("float32") * f.input(scale)
+
+
 # Attention ------------------------------------------------------------------------------------------------------------
 
 
@@ -213,9 +268,8 @@ class _Heads:
     step: _CacheStep
 
     def attended(self, query: Term, key: Term, value: Term) -> tuple[Term, Term | None]:
-        """Return the output, and the scores or weights if they are asked for."""
+        """Return the output, and the scores or weights if they are asked for. key, value: float32."""
         node, seen = self.f.node, self._seen()
-        key, value = _wide(key), _wide(value)
         plain = not any(node.uses_input(index) for index in (_BIAS, _SINK)) and not node.uses_output(_QUERY_KEY)
         plain = plain and not self._softcap() and not self._is_smooth() and self._window() is None
         if plain and self.f.opset >= ATTENTION_SINCE:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -82,6 +83,21 @@ def _grouped(
     return Case("GroupQueryAttention", given, named, **{"outputs": 3, **tolerance, **more})
 
 
+def _quantized(step: str, bits: int, per_channel: bool, **more: Any) -> Case:
+    """A step with a cache of integers."""
+    kind = "PER_CHANNEL" if per_channel else "PER_TENSOR"
+    attributes = {"k_quant_type": kind, "v_quant_type": kind, "kv_cache_bit_width": bits, **more.pop("attributes", {})}
+    case = _grouped(step, size=16, attributes=attributes, **more)
+    given = [*case.inputs, *(None,) * (14 - len(case.inputs))]
+    for place in (3, 4):
+        shape = np.shape(case.inputs[place])
+        low, high, dtype = (-128, 128, np.int8) if bits == 8 else (0, 256, np.uint8)
+        given[place] = _RNG.integers(low, high, (*shape[:-1], 16 * bits // 8)).astype(dtype)
+        scales = _RNG.uniform(0.01, 0.03, (1, shape[1], 1, 16) if per_channel else (1,))
+        given[place + 9] = (scales * (1 if bits == 8 else 12)).astype(np.float32)
+    return replace(case, inputs=given)
+
+
 _TYPICAL = ("prompt", "ragged token", "chunk in a buffer")
 _CASES = [
     *(_grouped(step) for step in _STEPS),
@@ -89,12 +105,13 @@ _CASES = [
     *(_grouped(step, (2, 2)) for step in _TYPICAL),
     *(_grouped(step, (6, 1), packed=True) for step in _TYPICAL),
     *(_grouped(step, constants=frozenset({5, 6})) for step in _TYPICAL),
-    *(_grouped(step, attributes={"local_window_size": window}) for step in _STEPS for window in (1, 2)),
+    *(_grouped(step, attributes={"local_window_size": 2}) for step in _STEPS),
+    *(_grouped(step, attributes={"local_window_size": 1}) for step in _TYPICAL),
     *(_grouped(step, attributes={"local_window_size": 0}) for step in _TYPICAL),
     *(_grouped(step, attributes={"softcap": 0.7}) for step in _TYPICAL),
     *(_grouped(step, attributes={"softcap": -1.0, "scale": 0.3}) for step in _TYPICAL),
     *(_grouped(step, attributes={"smooth_softmax": 1}) for step in _STEPS),
-    *(_grouped(step, sink=True) for step in _STEPS),
+    *(_grouped(step, sink=True) for step in _TYPICAL),
     *(_grouped(step, sink=True, attributes={"smooth_softmax": 1, "local_window_size": 2}) for step in _TYPICAL),
     *(_grouped(step, attributes={"causal": 0}) for step in ("prompt", "padded prompt", "ragged token")),
     *(_grouped(step, added=added) for step in _TYPICAL for added in ((0, 0), (1, 1), (0, 1))),
@@ -110,6 +127,15 @@ _CASES = [
     *(_grouped(step, dtype="float16") for step in _TYPICAL),
     *(_grouped(step, size=16, pairs=8, dtype="float16", sink=True) for step in _TYPICAL),
     _grouped(outputs=1),
+    *(
+        _quantized(step, bits, per_channel)
+        for step in ("prompt in a buffer", "token", "ragged token", "token in a buffer", "chunk")
+        for bits in (4, 8)
+        for per_channel in (False, True)
+    ),
+    *(_quantized("token", bits, True, free=True, widths=True) for bits in (4, 8)),
+    _quantized("ragged token", 8, False, attributes={"local_window_size": 2, "softcap": 2.0}),
+    *(_quantized("ragged token", bits, True, sink=True, dtype="float16") for bits in (4, 8)),
 ]
 
 
@@ -152,7 +178,9 @@ def test_scores_and_weights(step: str, asked: int, attributes: dict[str, Any]) -
 @pytest.mark.parametrize(
     ("case", "reason"),
     [
-        (_grouped(attributes={"k_quant_type": "PER_TENSOR", "v_quant_type": "PER_TENSOR"}), "cache is quantized"),
+        (_grouped(attributes={"k_quant_type": "PER_TENSOR", "v_quant_type": "PER_TENSOR"}), "without a past"),
+        (_grouped("token", attributes={"k_quant_type": "PER_TENSOR"}), "quantized differently"),
+        (_quantized("token", 8, False, attributes={"kv_cache_bit_width": 0}), "a cache of 0 bits"),
         (
             _grouped("token", attributes={"sliding_window_cache": 1, "local_window_size": 2}),
             "a window of the last keys",
