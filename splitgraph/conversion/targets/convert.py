@@ -8,8 +8,10 @@ from itertools import count
 from typing import NamedTuple
 
 from splitgraph.conversion.apply import apply_plan
+from splitgraph.conversion.imports import used_domains
 from splitgraph.conversion.inlining import inline_functions, told_inlined
 from splitgraph.conversion.ir_version import check_ir_version, fit_ir_version
+from splitgraph.conversion.operators.standard import standard_form
 from splitgraph.conversion.plan import Plan
 from splitgraph.conversion.rewrite import Change, Rewrite, step
 from splitgraph.conversion.splits.forms import convert_forms
@@ -27,7 +29,7 @@ from splitgraph.conversion.targets.write import TargetPlanner
 from splitgraph.findings.diagnostics import ConversionError, Diagnostic, diagnostic
 from splitgraph.model.onnx_proto import ModelProto
 from splitgraph.model.places import with_nodes
-from splitgraph.model.scopes import GraphPath, model_imports, plain_domain, scopes
+from splitgraph.model.scopes import VERSIONED_DOMAINS, GraphPath, model_imports, plain_domain, scopes
 from splitgraph.options import STRICT, IRVersion, Leeway
 from splitgraph.runtimes.check import Examined, TargetCheck, check_target, examine, unnamed_dimensions
 from splitgraph.runtimes.target import Target
@@ -64,7 +66,7 @@ def checked_conversion(
     """
     check_ir_version(ir_version)
     # Of what is in nobody's way, nothing changes.
-    starts = starts_of(prepared) if check_target(prepared.source, target).has_errors else [prepared]
+    starts = starts_of(prepared, target) if check_target(prepared.source, target).has_errors else [prepared]
     refusals: list[ConversionError] = []
     for start in starts:
         try:
@@ -75,11 +77,39 @@ def checked_conversion(
     raise refusals[0]
 
 
-def starts_of(prepared: Prepared) -> Iterator[Prepared]:
-    """Yield what a conversion may begin with: the model folded, as exactly as possible first, and as it is."""
-    yield from prepared.folded
-    yield from prepared.rounded
-    yield prepared
+def starts_of(prepared: Prepared, target: Target) -> Iterator[Prepared]:
+    """Yield what a conversion may begin with: the model folded, as exactly as possible first, and as it is. Before
+    that, if the target does not read operators of other domains, or their version: the model at a version that it
+    reads, and with these operators in those of ai.onnx.
+    """
+    for begun in (*_of_other_domains(prepared, target), prepared):
+        yield from begun.folded
+        yield from begun.rounded
+        yield begun
+
+
+def _of_other_domains(prepared: Prepared, target: Target) -> Iterator[Prepared]:
+    versions = _read_versions(prepared.model, target)
+    if versions:
+        yield from prepared.at_versions(versions)
+    failing = {(plain_domain(node.node.domain), node.node.op_type) for node in prepared.source.not_read(target)}
+    if versions or any(domain and standard_form(domain, op_type) is not None for domain, op_type in failing):
+        yield from prepared.standard
+
+
+def _read_versions(model: ModelProto, target: Target) -> dict[str, int]:
+    """Return the newest version that a target reads of each domain of which it refuses that of a model. An import that
+    nothing uses is dropped instead.
+    """
+    found = {}
+    for domain, version in model_imports(model).items():
+        if domain not in VERSIONED_DOMAINS or not target.refuses_import(domain, version):
+            continue
+        older = range(version - 1, 0, -1)
+        read = next((each for each in older if not target.refuses_import(domain, each)), None)
+        if read is not None and domain in used_domains(model):
+            found[domain] = read
+    return found
 
 
 def in_other_forms(

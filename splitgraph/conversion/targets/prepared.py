@@ -11,6 +11,7 @@ from splitgraph.conversion.opset import convert_opset
 from splitgraph.conversion.plan import Plan
 from splitgraph.conversion.repair import repaired
 from splitgraph.conversion.rewrite import Rewrite
+from splitgraph.conversion.standard import convert_standard
 from splitgraph.conversion.targets.refusals import UserNames
 from splitgraph.findings.diagnostics import ConversionError
 from splitgraph.inference import later_leeway
@@ -95,7 +96,7 @@ class Prepared:
             # Folding is one way of several: what it would have to change has a finding that the user accepts.
             return ()
         ways = [exact] * bool(exact.changes) + [nonempty] * (nonempty.model != exact.model)
-        return [Prepared(way.model, self.later, user=self, begun=way) for way in ways]
+        return [self._after(way) for way in ways]
 
     @cached_property
     def rounded(self) -> Sequence[Prepared]:
@@ -108,7 +109,34 @@ class Prepared:
             way = self._folded(nonempty=True, rounds=True)
         except ConversionError:
             return ()
-        return [Prepared(way.model, self.later, user=self, begun=way)] if way.rounding else ()
+        return [self._after(way)] if way.rounding else ()
+
+    @cached_property
+    def standard(self) -> Sequence[Prepared]:
+        """The model with the operators of other domains that have a standard form in operators of ai.onnx; empty where
+        one of com.microsoft has none, and for a model that is wrong.
+        """
+        if self.source.errors:
+            return ()
+        try:
+            way = convert_standard(self.model, leeway=self.leeway)
+        except ConversionError:
+            return ()
+        return [self._after(way)] if way.changes else ()
+
+    def at_versions(self, versions: Mapping[str, int]) -> Sequence[Prepared]:
+        """Return the model at other versions of domains beside ai.onnx; nothing if it cannot be converted to these."""
+        if self.source.errors:
+            return ()
+        try:
+            return [self._after(convert_opset(self.model, versions, "keep", self.leeway))]
+        except ConversionError:
+            return ()
+
+    def _after(self, way: Rewrite[ModelProto]) -> Prepared:
+        """Return what a rewrite makes of the model."""
+        begun = way if self.begun is None else self.begun.then(way)
+        return Prepared(way.model, self.later, user=self.user, begun=begun)
 
     def _folded(self, *, nonempty: bool = False, rounds: bool = False) -> Rewrite[ModelProto]:
         return convert_folded(self.model, self.leeway, nonempty=nonempty, rounds=rounds, walked=self.source.walked)

@@ -54,10 +54,10 @@ def convert_in_runtime(
     prepared = Prepared(model, leeway)
     refusal: ConversionError | None = None
     tried: list[tuple[Rewrite[onnx.ModelProto], RuntimeRun]] = []
-    for start in starts_of(prepared):
+    for start in starts_of(prepared, target):
         ran = own
         if start.begun is not None:
-            say(f"running the folded model in {trials.host.label}")
+            say(f"running the model in another form in {trials.host.label}")
             begun = _with_same_nodes(start.begun, target)
             ran = trials.run(begun.model)
             if _runs(ran) and is_free:
