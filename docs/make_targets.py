@@ -49,8 +49,8 @@ others, as its function body or as older opsets wrote it. Of splits, equal parts
 constant lengths, computed lengths, and a Slice for each part. Sequences become plain splits, local functions are
 inlined, a left-out axis is written out, and an output without a name gets one. An empty part leaves the Concat that
 reads it, or becomes a constant. An import of another domain that nothing uses is dropped where the runtime refuses it.
-Operators of ai.onnx.ml go to the newest version of their domain that the runtime reads; where it does not read them, they are written in
-operators of ai.onnx, as `--standard` writes them, and so are those of com.microsoft.
+Operators of ai.onnx.ml go to the newest version of their domain that the runtime reads. Where it does not read them,
+they are written in operators of ai.onnx, as `--standard` writes them, and so are those of com.microsoft.
 If something remains, nothing is written, and splitgraph says which nodes are in the way and which runtimes read them.
 
 A name with a version means that version: `onnxruntime@1.15`, `opencv@4`, `openvino@2023.3`. `--opset` chooses the

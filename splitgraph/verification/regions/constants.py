@@ -22,6 +22,10 @@ _ML = "ai.onnx.ml"
 _OF_CONSTANT = frozenset(
     {"value", "value_float", "value_floats", "value_int", "value_ints", "value_string", "value_strings"}
 )
+# How often the nodes of trees are reached, which changes no result.
+_WITHOUT_EFFECT = frozenset({"nodes_hitrates", "nodes_hitrates_as_tensor"})
+# Lists of zeros mean the same as no list.
+_ZEROS_BY_DEFAULT = frozenset({"nodes_missing_value_tracks_true"})
 # The attributes of a Constant that are no tensors, each with the type of its elements.
 _FORMS: Mapping[str, int] = {
     **dict.fromkeys(("value_float", "value_floats"), onnx.TensorProto.FLOAT),
@@ -99,7 +103,7 @@ def _attributes(
 ) -> Iterator[HeldConstant]:
     is_constant = node.op_type == "Constant"
     for attribute in node.attribute:
-        if attribute.ref_attr_name:
+        if attribute.ref_attr_name or (node.domain == _ML and _has_no_effect(attribute)):
             continue
         if is_constant and attribute.type == _Kind.SPARSE_TENSOR:
             yield HeldConstant(node.output[0], attribute.sparse_tensor.values, readers[node.output[0]])
@@ -114,6 +118,12 @@ def _attributes(
             yield HeldConstant(attribute.name, attribute, [(node.op_type, ATTRIBUTE)])
         elif has_all_attributes and attribute.type in _NUMBERS and attribute.name not in _TYPES:
             yield HeldConstant(attribute.name, attribute, [(node.op_type, ATTRIBUTE)], is_setting=True)
+
+
+def _has_no_effect(attribute: onnx.AttributeProto) -> bool:
+    """Return True for an attribute of ai.onnx.ml without which its node means the same."""
+    is_default = attribute.name in _ZEROS_BY_DEFAULT and not any(attribute.ints)
+    return is_default or attribute.name in _WITHOUT_EFFECT
 
 
 def dense_tensor(node: onnx.NodeProto) -> onnx.TensorProto | None:
