@@ -403,8 +403,8 @@ class NodeAtBoundary(Node, NodeBuilder):
 
     def _constant_node(self, tensor: TensorProto, name: str, hint: str) -> None:
         """Put a Constant before the node. Below opset 9 Constant gives floats only, and Cast makes the others."""
-        given, output = tensor, name
-        is_cast = self.opset < 9 and tensor.data_type not in _FLOATS
+        given, output, opset = tensor, name, self.dialect or self.opset
+        is_cast = opset < 9 and tensor.data_type not in _FLOATS
         if is_cast:
             floats = elements_of(tensor).astype(np.float64)
             if tensor.data_type == TensorProto.STRING or np.any(np.abs(floats) > 2**53):
@@ -412,7 +412,7 @@ class NodeAtBoundary(Node, NodeBuilder):
             given, output = numpy_helper.from_array(floats), self.new_name(f"{hint}_number")
         self.before.append(added("Constant", [], [output], self.new_name(f"{hint}_node"), {"value": given}))
         if is_cast:
-            to: object = tensor.data_type if self.opset >= 6 else TensorProto.DataType.Name(tensor.data_type)
+            to: object = tensor.data_type if opset >= 6 else TensorProto.DataType.Name(tensor.data_type)
             cast = added("Cast", [output], [name], self.new_name(f"{hint}_cast"), {"to": to})
             self.before.append(cast)
 
@@ -424,7 +424,7 @@ class NodeAtBoundary(Node, NodeBuilder):
             return self.constant(attribute_value(attribute), name, dtype)
         kind = attribute.type
         is_given = self.emission.is_given(attribute.ref_attr_name)
-        obstacle = obstacle_to_reference(kind, self.opset, is_given=is_given)
+        obstacle = obstacle_to_reference(kind, self.dialect or self.opset, is_given=is_given)
         if obstacle:
             raise Inexact(f"{name} is an attribute of the enclosing function, and {obstacle}", INLINE_FIRST)
         return self.refer(attribute.ref_attr_name, kind, name)

@@ -11,6 +11,9 @@ import numpy as np
 import pytest
 from conversion.operators.standard.inferred import check
 from conversion.operators.standard.one_node import Array, Case, refusal
+from onnx import TensorProto, helper, parser
+
+import splitgraph
 
 _RNG = np.random.default_rng(5)
 _NEW_AND_OLD = (24, 13)
@@ -131,6 +134,18 @@ def test_concat(dtype: str, axis: int, halves: bool, constants: frozenset[int]) 
         "QLinearConcat", [*target, *parts[0], *parts[1], *parts[2]], {"axis": axis}, constants=constants, **_EXACT
     )
     check(case, _NEW_AND_OLD if axis == 1 else (17,))
+
+
+def test_constants_of_integers_in_a_function() -> None:
+    text = """<ir_version: 9, opset_import: ["" : 17, "com.microsoft" : 1, "own" : 1]>
+    g (uint8[N] a, float s, uint8 z) => (uint8[N] y) { y = own.F(a, s, z) }
+    <domain: "own", opset_import: ["" : 17, "com.microsoft" : 1]>
+    F (a, s, z) => (y) { y = com.microsoft.QLinearAdd(a, s, z, a, s, z, s, z) }"""
+    rewrite = splitgraph.convert(parser.parse_model(text), standard=True, verify=True)
+    assert rewrite.verification is not None
+    assert rewrite.verification.verdict == "equal"
+    constants = [node for node in rewrite.model.functions[0].node if node.op_type == "Constant"]
+    assert TensorProto.UINT8 in {helper.get_attribute_value(node.attribute[0]).data_type for node in constants}
 
 
 # Pools ---------------------------------------------------------------------------------------------------------------
