@@ -46,6 +46,7 @@ from splitgraph.verification.regions.find import FoundRegion, ModelRegions
 from splitgraph.verification.regions.folding import folded, known_within
 from splitgraph.verification.regions.lengths import Lengths
 from splitgraph.verification.regions.lost_digits import Loss
+from splitgraph.verification.regions.planted import Cut
 from splitgraph.verification.regions.ranges import Range, ValueRanges
 from splitgraph.verification.regions.reachable import reachable_changes
 from splitgraph.verification.regions.reading import find_changes, questions
@@ -76,10 +77,12 @@ class LocalCheck:
         has_jumps: bool = False,
         drawable: Collection[str] | None = None,
         ranges: Mapping[str, Range | None] | None = None,
+        cut: Cut = cut_out,
     ) -> None:
         """regions: of those that were found. tolerances: (rtol, atol). is_strict: whatever is not the same bit for bit
         must be rounding. has_jumps: drawn values include those at which results jump. drawable: the values of the first
-        model that may change; those that depend on its inputs if nothing is given. ranges: of inputs of the model.
+        model that may change; those that depend on its inputs if nothing is given. ranges: of inputs of the model. cut:
+        cuts a region out of one of the models.
         """
         self.found = found
         self._is_strict, self._has_jumps = is_strict, has_jumps
@@ -107,10 +110,10 @@ class LocalCheck:
         self.inner: dict[int, Region] = {}
         known: dict[tuple[object, ...], int] = {}
         for region in regions:
-            cut = (cut_out(region, side, number) for number, side in enumerate(found.sides))
+            parts = (cut(region, side, number) for number, side in enumerate(found.sides))
             models = [
                 folded(model, side.folder, known_within(region, side, number, model))
-                for number, (model, side) in enumerate(zip(cut, found.sides, strict=True))
+                for number, (model, side) in enumerate(zip(parts, found.sides, strict=True))
             ]
             fixed = [
                 place
@@ -440,7 +443,7 @@ class LocalCheck:
 
     def differs_at_values(self, number: int) -> bool:
         """Return True if values of the first model show that a region differs."""
-        return "captured" in self._blamed(number)
+        return any(s.kind == "captured" and o.cause == "models" for s, o in self.members[number].opinions)
 
     def _blamed(self, number: int) -> list[str]:
         """Return the kinds of values that show that a region differs; none if only its constants are others."""

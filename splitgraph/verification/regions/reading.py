@@ -4,7 +4,8 @@ Two models with other constants that give equal outputs have shown nothing if no
 of a table, a branch that is never taken, a limit that no length reaches. So these elements are changed once more, in a
 copy of each side: a run that reads them gives something else, or fails. That holds for any operator. Whole numbers move
 by 1, and fractions half of the way to the element of the other model: a run that stays below a limit does not tell the
-limit from its neighbours, and so did not read it.
+limit from its neighbours, and so did not read it. Fractions also move each by a share of its own, because readers may
+undo what happens to all of them alike.
 
 A constant that only one model holds differs from whatever the other one computes in its place: the numbers of a Range,
 a mask that Trilu makes, weights behind DequantizeLinear. A run must read all of a table, or what is not as the other
@@ -35,6 +36,8 @@ from splitgraph.verification.values import Array
 _GROUPS, _MOST = 6, 8
 # A constant with more elements is not copied.
 _MOST_ELEMENTS = 2**26
+# So many elements are also moved by different shares of the way to the other model, between these.
+_MOST_UNEVEN, _UNEVEN = 2**16, (0.25, 0.75)
 # A larger number is no length that a dimension has: "up to the end" is written with several.
 _NO_LENGTH = 2**31 - 1
 # Of constants at other places in the region, those of so many elements are the same one if half of them are equal.
@@ -340,14 +343,18 @@ def _others(elements: Array, counterparts: Array) -> Iterator[Array]:
     elif dtype.kind == "c":
         yield (elements + 1).astype(dtype)
     else:
-        yield _between(elements, counterparts)
+        yield _between(elements, counterparts, np.float64(0.5))
+        if 1 < elements.size <= _MOST_UNEVEN:
+            # Readers may undo what happens to all elements alike, such as a factor or a shift.
+            shares = np.random.default_rng(elements.size).uniform(*_UNEVEN, elements.shape)
+            yield _between(elements, counterparts, shares)
 
 
-def _between(elements: Array, counterparts: Array) -> Array:
-    """Return numbers half of the way to the others; other ones where there is none between."""
+def _between(elements: Array, counterparts: Array, shares: npt.NDArray[np.float64] | np.float64) -> Array:
+    """Return numbers on the way to the others; other ones where there is none between. shares: of the way."""
     one, other = elements.astype(np.float64), counterparts.astype(np.float64)
     with np.errstate(invalid="ignore", over="ignore"):
-        made = (one / 2 + other / 2).astype(elements.dtype)
+        made = (one * (1 - shares) + other * shares).astype(elements.dtype)
         is_other = (made != elements) & np.isfinite(made.astype(np.float64))
         away = np.where(np.isfinite(one) & (one != 0), one / 2, 1.0).astype(elements.dtype)
     return np.where(is_other, made, away).astype(elements.dtype)

@@ -21,7 +21,7 @@ from splitgraph.verification.verdict.evidence import find_silence
 from splitgraph.verification.verdict.explanation import Explanation
 from splitgraph.verification.verdict.judge import EngineVerdict, Judge, deployment_note, find_unexpected
 from splitgraph.verification.verdict.region_notes import loss_note, stopped_notes, unchecked_note
-from splitgraph.verification.verdict.region_runs import RegionRuns, checked, local_check
+from splitgraph.verification.verdict.region_runs import RegionRuns, checked, local_check, shows
 from splitgraph.verification.verdict.run_notes import idle_providers, known_fault, what_was_run
 from splitgraph.verification.verdict.second_look import SecondLook
 from splitgraph.verification.verdict.wide_inputs import WideInputs
@@ -85,7 +85,7 @@ class EngineTrial:
         regions = local.results()
         if outcome.verdict == "different" and all(region.verdict == "equal" for region in regions):
             outcome = explanation.with_allowance(outcome)
-        again = SecondLook(local, partial(checked, runs), self.notes)
+        again = SecondLook(local, partial(checked, runs), partial(shows, runs), self.notes)
         regions = again.result(regions, is_equal=outcome.verdict == "equal")
         if outcome.verdict == "equal":
             regions = local.with_unreached(regions)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import islice
 from typing import NamedTuple
@@ -12,8 +12,10 @@ from splitgraph.verification.engines.engine_process import Attempt
 from splitgraph.verification.inputs.other_amounts import with_other_amounts
 from splitgraph.verification.models.model_pair import wrong_shapes
 from splitgraph.verification.regions.check import LocalCheck
+from splitgraph.verification.regions.cut import cut_out
 from splitgraph.verification.regions.find import FoundRegion, ModelRegions
 from splitgraph.verification.regions.inside import look_inside
+from splitgraph.verification.regions.planted import Cut, PlantedFault, with_faults
 from splitgraph.verification.regions.size_limits import find_size_limits, lengths_of_two, unshared
 from splitgraph.verification.regions.windows import window_lengths
 from splitgraph.verification.verdict.case_runs import CaseRuns
@@ -144,12 +146,17 @@ class RegionRuns(NamedTuple):
 
 
 def local_check(
-    runs: CaseRuns, found: ModelRegions, regions: Sequence[FoundRegion], *, has_jumps: bool = False
+    runs: CaseRuns,
+    found: ModelRegions,
+    regions: Sequence[FoundRegion],
+    *,
+    has_jumps: bool = False,
+    cut: Cut = cut_out,
 ) -> LocalCheck:
     """Return a check of some regions, with the tolerances of the question."""
     question = runs.question
     pair, tolerances = (question.before, question.after), (question.rtol, question.atol)
-    return LocalCheck(found, regions, pair, runs.place, tolerances, question.seed, has_jumps=has_jumps)
+    return LocalCheck(found, regions, pair, runs.place, tolerances, question.seed, has_jumps=has_jumps, cut=cut)
 
 
 def checked(runs: CaseRuns, region: FoundRegion, found: ModelRegions, *, has_jumps: bool = False) -> LocalCheck:
@@ -161,6 +168,21 @@ def checked(runs: CaseRuns, region: FoundRegion, found: ModelRegions, *, has_jum
     if all(result.verdict != "different" for result in local.results()):
         RegionRuns(runs, local).check_apart()
     return local
+
+
+def shows(runs: CaseRuns, faults: Mapping[FoundRegion, PlantedFault], found: ModelRegions) -> bool:
+    """Return True if each region would be different with a fault in one of its values."""
+    cut = with_faults(faults, found)
+    if cut is None:
+        return False
+    local = local_check(runs, found, list(faults), has_jumps=True, cut=cut)
+    run_on_values(runs, local, runs.accepted())
+    local.settle(runs.engine, runs.budget.judging_ends(time.monotonic()))
+    if any(result.verdict != "different" for result in local.results()) and runs.question.maker.varies:
+        checking = runs.budget.checking_ends(runs.ran.seconds)
+        local.draw(runs.engine, checking)
+        local.settle(runs.engine, runs.budget.judging_ends(checking))
+    return all(result.verdict == "different" for result in local.results())
 
 
 def run_on_values(runs: CaseRuns, local: LocalCheck, attempts: Sequence[Attempt], *, only_asks: bool = False) -> None:

@@ -10,19 +10,24 @@
    it, at all kinds of values for the inputs of the model, and where its results jump. If it is equal there, it is equal
    in the model: ordinary numbers show its difference, and no numbers of the model do. A difference at special numbers
    alone, such as a threshold, stays: draws for the inputs may not reach it.
-4. Values of one name need not be one: `x - m` and `m - x` may be called alike, and a reader squares both. So where a
-   region differs at values of the first model and all outputs are equal, regions are found again without these names.
+4. Values of one name need not be one: `x - m` and `m - x` may be called alike, and a reader squares both; or two
+   branches have other weights, and the reader of both gives the same. So where a region differs at values of the first
+   model and all outputs are equal, regions are found again without these names. A reader may also hide a difference at
+   most numbers, such as a Sigmoid of large ones. So they are compared where results jump, too, and a fault that is
+   planted in each of the values must show (see `regions.planted`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import zip_longest
 
 from splitgraph.findings.diagnostics import Diagnostic
 from splitgraph.verification.regions.check import LocalCheck
 from splitgraph.verification.regions.find import FoundRegion, ModelRegions
 from splitgraph.verification.regions.lost_digits import Loss
+from splitgraph.verification.regions.planted import PlantedFault, faults_in
 from splitgraph.verification.verdict.region_notes import impossible_note
 from splitgraph.verification.verification import Region
 
@@ -39,13 +44,14 @@ _JUMPING = "it differs on drawn values, and with the nodes behind it only at inp
 class SecondLook:
     """What becomes of the regions that differ.
 
-    local: the regions as they were checked. check: checks a further one. notes: get what is said of them. losses: of
-    the further ones (see `LocalCheck.losses`). different: the first region that differs, with the name of its value and
-    the case that shows it; None without one.
+    local: the regions as they were checked. check: checks a further one. shows: tells whether each of several would be
+    different with a fault. notes: get what is said of them. losses: of the further ones (see `LocalCheck.losses`).
+    different: the first region that differs, with the name of its value and the case that shows it; None without one.
     """
 
     local: LocalCheck
     check: Callable[..., LocalCheck]
+    shows: Callable[[Mapping[FoundRegion, PlantedFault], ModelRegions], bool]
     notes: list[Diagnostic]
     losses: list[tuple[str, Loss, str]] = field(default_factory=list)
     different: tuple[Region, str, int] | None = None
@@ -126,34 +132,61 @@ class SecondLook:
         return replace(region, verdict="equal", cases=region.cases + result.cases, max_abs_diff=result.max_abs_diff)
 
     def _with_values_apart(self, regions: Sequence[Region]) -> tuple[Region, ...] | None:
-        """Return the regions of models in which the values that differ are not the same; None if some differ still."""
+        """Return the regions of models in which the values that differ are not the same; None if some differ still, or
+        if a fault in such a value would not show.
+        """
         found, local = self.local.found, self.local
         known = {_nodes(member.region): region for member, region in zip(local.members, regions, strict=True)}
         apart = _values_of(local, found)
         for _ in range(_MOST_APART if apart else 0):
             other = found.with_values_apart(apart)
             checks = {
-                _nodes(region): self.check(region, other) for region in other.regions if _nodes(region) not in known
+                _nodes(region): self.check(region, other, has_jumps=True)
+                for region in other.regions
+                if _nodes(region) not in known
             }
             results = known | {nodes: check.results()[0] for nodes, check in checks.items()}
             ordered = tuple(results[_nodes(region)] for region in other.regions)
             if all(region.verdict == "equal" for region in ordered):
+                is_open = any(results[nodes].is_open or check.differs_at_jumps(0) for nodes, check in checks.items())
+                if is_open or not self._shows(apart, other):
+                    break
                 for check in checks.values():
                     self.losses += check.losses()
                 return ordered
-            more = set().union(*(_values_of(check, found) for check in checks.values())) - apart
+            more = {
+                name: own
+                for check in checks.values()
+                for name, own in _values_of(check, found).items()
+                if name not in apart
+            }
             if not more:
                 break
             apart |= more
         return None
+
+    def _shows(self, apart: Mapping[str, str], found: ModelRegions) -> bool:
+        """Return True if faults show in the values that are not the same. found: the regions that these are within."""
+        own = {
+            region: [
+                fault
+                for name in found.after.made_by(region.after)
+                if name in apart.values()
+                for fault in faults_in(name)
+            ]
+            for region in found.regions
+        }
+        turns = zip_longest(*own.values())
+        at_once = ({region: fault for region, fault in zip(own, turn, strict=True) if fault} for turn in turns)
+        return all(self.shows(faults, found) for faults in at_once)
 
 
 def _nodes(region: FoundRegion) -> tuple[Sequence[int], Sequence[int]]:
     return region.before, region.after
 
 
-def _values_of(local: LocalCheck, found: ModelRegions) -> set[str]:
-    """Return the inner values of regions that differ at values of the first model."""
+def _values_of(local: LocalCheck, found: ModelRegions) -> dict[str, str]:
+    """Return the inner values of regions that differ at values of the first model, with their names in the second."""
     different = (member.region for number, member in enumerate(local.members) if local.differs_at_values(number))
-    names = {border.before for region in different for border in region.outputs}
-    return names - found.before.results
+    names = {border.before: border.after for region in different for border in region.outputs}
+    return {name: own for name, own in names.items() if name not in found.before.results}
