@@ -394,7 +394,8 @@ class _Line:
             else:
                 own = of(*values[place])
                 # What does not depend on the numbers has no dimension for them.
-                own = own if own.ndim == len(whole) else np.broadcast_to(own, (count, *own.shape))
+                missing = (1,) * (len(whole) - 1 - own.ndim)
+                own = own if own.ndim == len(whole) else np.broadcast_to(own, (count, *missing, *own.shape))
                 own = np.broadcast_to(own, whole) if self.count > 1 else own
             made.append(own.reshape(count, -1))
         return made

@@ -283,7 +283,8 @@ class SizePart:
 
 def _reads_places(node: onnx.NodeProto) -> bool:
     """Return True for a node whose whole numbers may be places, counted from the end if they are negative."""
-    return not is_default_domain(node.domain) or any(part in node.op_type for part in _READING_PLACES)
+    is_known = is_default_domain(node.domain) or node.domain == "com.microsoft"
+    return not is_known or any(part in node.op_type for part in _READING_PLACES)
 
 
 def _compared_names(node: onnx.NodeProto) -> list[str]:
