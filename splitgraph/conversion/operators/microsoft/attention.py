@@ -240,6 +240,12 @@ def _write_multi_head(node: NodeAtBoundary, at: _Places) -> None:
     f, dtype = Formula(node), node.known_dtype()
     if not node.uses_input(1) or not node.uses_input(2):
         raise Inexact("onnxruntime refuses packed queries, keys and values on a CPU", "give keys and values apart")
+    if node.uses_input(at.beams) and node.uses_input(at.attention_bias):
+        bias = node.shape(at.attention_bias)
+        if not bias or bias[0] != 1:
+            raise Inexact(
+                "onnxruntime adds to the scores of a beam what is meant for another one", "give one bias for all"
+            )
     attending, masking = _operands(f, at), _masking(node, batch=0, mask=at.mask, bias=at.attention_bias)
     asks = {"presents": node.uses_output(1) or node.uses_output(2), "scores": node.uses_output(3)}
     if node.uses_input(at.past_key) and node.uses_input(at.past_length):

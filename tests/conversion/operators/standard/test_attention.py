@@ -233,6 +233,11 @@ _BUFFERED = [
         )
         for operator in ("MultiHeadAttention", "DecoderMaskedMultiHeadAttention")
     ),
+    *(
+        _buffered(operator, beams=True, added=_data(1, heads, 1, 4))
+        for operator in ("MultiHeadAttention", "DecoderMaskedMultiHeadAttention")
+        for heads in (1, _HEADS)
+    ),
     _buffered("MultiHeadAttention", 3),
     _buffered("MultiHeadAttention", 3, attributes=_ONE_WAY, constants=frozenset({8})),
     _buffered(
@@ -319,6 +324,7 @@ def test_types_are_inferred(case: Case) -> None:
             "its mask",
         ),
         (Case("MultiHeadAttention", [_data(2, 4, 2, 3, 5)], {"num_heads": 2}), "packed"),
+        (_buffered("MultiHeadAttention", beams=True, added=_data(_BATCH, 1, 1, 4)), "meant for another one"),
         (Case("MultiHeadAttention", [_data(2, 4, 6), _data(2, 4, 2, 2, 3)], {"num_heads": 2}), "packed"),
         (Case("DecoderMaskedMultiHeadAttention", [_data(2, 1, 18)], {"num_heads": 2}), "packed"),
         (
