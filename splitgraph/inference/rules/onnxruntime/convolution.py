@@ -77,7 +77,7 @@ def _pads(ctx: NodeContext, index: int) -> tuple[DimLike | None, ...] | None:
     another shape.
     """
     contents, dims = ctx.contents(index), dims_of(ctx, index)
-    if dims is not None and len(dims) != 1 and (len(dims) != 2 or dims[0] not in (1, None)):
+    if dims is not None and len(dims) != 1 and (len(dims) != 2 or (isinstance(dims[0], int) and dims[0] != 1)):
         raise InvalidNode(f"the pads have rank {len(dims)}; they must be a list, or a matrix of one row")
     if contents is not None:
         return contents.dims

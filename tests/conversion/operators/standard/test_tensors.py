@@ -96,6 +96,12 @@ def test_pad(mode: str | None, pads: Any, constants: frozenset[int]) -> None:
         check(case, _NEW_AND_OLD if value is None else (17,), computed=not constants)
 
 
+def test_pads_of_unknown_sizes() -> None:
+    for pads in ([1, 0, 1, 2], [[1, 2, 0, 1]]):
+        case = Case("Pad", [_floats(3, 4), np.array(pads, np.int64)], free=True, **_EXACT)
+        check(case, _NEW_AND_OLD, computed=True)
+
+
 # UnfoldTensor, SampleOp, CDist ---------------------------------------------------------------------------------------
 
 
