@@ -77,8 +77,10 @@ def write_skip_simplified_layer_normalization(node: NodeAtBoundary) -> None:
 
 @standard("SimplifiedLayerNormalization", domain="", opset=23, axis=-1, epsilon=1e-5, stash_type=1)
 def write_simplified_layer_normalization(node: NodeAtBoundary) -> None:
-    """Make the node an RMSNormalization; compute the inverse of the root mean square where it is asked for."""
-    if node.known_dtype() == "float64" or node.uses_output(1):
+    """Make the node an RMSNormalization; write products where the inverse of the root mean square is asked for, or
+    the scale has another type.
+    """
+    if node.known_dtype() == "float64" or node.known_dtype(1) != node.known_dtype() or node.uses_output(1):
         _write_simplified(node)
         return
     node.rename("RMSNormalization")

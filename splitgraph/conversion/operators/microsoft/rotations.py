@@ -44,7 +44,7 @@ class Rotation:
         wide = data.cast(wide_float(data.dtype))
         if data.formula.opset >= _ROTARY_SINCE and (rank == 4 or heads is not None):
             return self._by_operator(wide, rank, heads, size).cast(data.dtype)
-        return self._by_products(wide, rank, size).cast(data.dtype)
+        return self._by_products(wide, rank, heads, size).cast(data.dtype)
 
     def _by_operator(self, data: Term, rank: int, heads: int | None, size: int) -> Term:
         tables = [self.cos, self.sin, *(() if self.positions is None else (self.positions,))]
@@ -57,9 +57,9 @@ class Rotation:
             interleaved=1 if self.interleaved else None,
         )
 
-    def _by_products(self, data: Term, rank: int, size: int) -> Term:
+    def _by_products(self, data: Term, rank: int, heads: int | None, size: int) -> Term:
         f = data.formula
-        axis, split = (2, data.reshape(0, 0, -1, size)) if rank == 3 else (1, data)
+        axis, split = (2, data.reshape(0, 0, heads or -1, size)) if rank == 3 else (1, data)
         cos, sin = (self._row(table).unsqueezed(axis) for table in (self.cos, self.sin))
         rest = size - 2 * self.pairs
         if self.interleaved:
@@ -72,7 +72,7 @@ class Rotation:
             one, other, *kept = _parts(split, [self.pairs, self.pairs, *([rest] if rest else [])])
             parts = [one * cos - other * sin, one * sin + other * cos, *kept]
         result = f.joined(parts, 3)
-        return f.apply("Reshape", result, f.shape(data.name)) if rank == 3 else result
+        return result.reshape(0, 0, heads * size if heads else -1) if rank == 3 else result
 
     def _row(self, table: Term) -> Term:
         return table if self.positions is None else table.take(self.positions)

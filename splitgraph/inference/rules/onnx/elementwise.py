@@ -265,9 +265,10 @@ def _chosen(condition: Item, x: Item, y: Item) -> Item:
     return x if condition else y
 
 
-@operator("Hardmax", "LogSoftmax", "LpNormalization", "Softmax", "RMSNormalization")
+@operator("Hardmax", "LogSoftmax", "LpNormalization", "Softmax")
+@operator("RMSNormalization", gives=(1,))
 def along_axis(ctx: NodeContext) -> Sequence[ValueType]:
-    """Normalise the input along an axis, or from an axis on."""
+    """Normalise the input along an axis, or from an axis on. A scale gives its type to the output."""
     dims = dims_of(ctx, 0)
     of_any_version = ctx.node.op_type == "LpNormalization"
     if dims is not None and (of_any_version or ctx.since_version >= _AXIS_IN_RANGE_SINCE):
@@ -275,7 +276,7 @@ def along_axis(ctx: NodeContext) -> Sequence[ValueType]:
         check_axis(ctx, by_default, len(dims))
     if dims is not None and ctx.node.op_type == "RMSNormalization":
         expect_to_fit(ctx, 1, dims, "the scale")
-    return [tensor(ctx.input(0).dtype, dims)]
+    return [tensor(ctx.input(1 if ctx.node.op_type == "RMSNormalization" else 0).dtype, dims)]
 
 
 @operator("Trilu", "ReverseSequence")

@@ -88,6 +88,16 @@ _PLAIN = [
         for outputs in (1, 3)
     ),
     Case("LayerNormalization", [_data(3, 4, 5), _data(5)], domain="", opset=12),
+    *(
+        Case(
+            "SimplifiedLayerNormalization",
+            [_data(3, 5, dtype=one), _data(5, dtype=other)],
+            domain="",
+            opset=13,
+            **_HALF,
+        )
+        for one, other in (("float16", "float32"), ("float32", "float16"))
+    ),
 ]
 
 

@@ -49,6 +49,7 @@ _ROTARY = [
     _rotary(free=True),
     *(_rotary(rank, positions, constants=frozenset()) for rank in (3, 4) for positions in ("each", "first")),
     _rotary(attributes={"scale": 2.0}),
+    Case("RotaryEmbedding", [_data(0, 3, 16), np.zeros((0, 3), np.int64), _data(5, 4), _data(5, 4)]),
     *(_rotary(rank, turned=turned, dtype="float16") for rank in (3, 4) for turned in (0, 4)),
 ]
 

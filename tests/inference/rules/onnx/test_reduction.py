@@ -24,6 +24,7 @@ SHAPES = [
     ("reduce-to-scalar", "float[] x", "y = ReduceSum<keepdims=0>(x)", 13, "float32[]"),
     ("arg-max", "float[A,B] x", "y = ArgMax<axis=1, keepdims=0>(x)", 13, "int64[A]"),
     ("layer-norm", "float[A,B,4] x, float[4] s", "z, y, d = LayerNormalization(x, s)", 17, "float32[A, B, 1]"),
+    ("rms-norm", "float16[A,B,4] x, float[4] s", "y = RMSNormalization(x, s)", 23, "float32[A, B, 4]"),
     ("layer-norm-optimized", "float[A,B,4] x, float[4] s", "z, y = LayerNormalization(x, s)", 11, "float32[A, B, 1]"),
 ]
 
