@@ -214,6 +214,18 @@ def calls_with_findings(n: int) -> onnx.ModelProto:
     return made
 
 
+def out_of_order(n: int) -> onnx.ModelProto:
+    """n nodes, each before the one that it reads."""
+    nodes = [helper.make_node("Relu", [f"x{place}"], [f"x{place + 1}"]) for place in reversed(range(n))]
+    return _model(nodes, [_tensor("x0", ["N"])], [_tensor(f"x{n}", ["N"])])
+
+
+def unknown_operators(n: int) -> onnx.ModelProto:
+    """n operators that nobody knows, one after the other."""
+    nodes = [helper.make_node(f"Unknown{place}", [f"x{place}"], [f"x{place + 1}"]) for place in range(n)]
+    return _model(nodes, [_tensor("x0", ["N"])], [_tensor(f"x{n}", ["N"])])
+
+
 FAMILIES: dict[str, Family] = {
     "squared": Family(squared, 80),
     "product of sums": Family(product_of_sums, 80),
@@ -233,6 +245,8 @@ FAMILIES: dict[str, Family] = {
     "chained lengths": Family(chained_lengths, 40),
     "many Ifs": Family(many_ifs, 20),
     "calls with findings": Family(calls_with_findings, 32),
+    "out of order": Family(out_of_order, 200),
+    "unknown operators": Family(unknown_operators, 60),
 }
 
 

@@ -68,8 +68,10 @@ def inline_functions(model: ModelProto, *, ours_too: bool = False) -> ModelProto
     functions = {function_key(function): function for function in light.functions}
     for function in light.functions:
         _give_outputs_of_its_own(function, light)
+    # A call may omit these.
+    without_default = {name for function in light.functions for name in function.attribute}
     for nodes in (light.graph.node, *(function.node for function in light.functions)):
-        _write_defaults(nodes, functions)
+        _write_defaults(nodes, functions, without_default)
     _bring_imports(light, functions, ours)
     try:
         inlined: ModelProto = inliner.inline_selected_functions(light, ours, exclude=True)
@@ -139,12 +141,14 @@ def _require_size(model: ModelProto) -> None:
         raise ValueError(f"the model would have {count:,} nodes; at most {_MOST_NODES:,} are written")
 
 
-def _write_defaults(nodes: Iterable[NodeProto], functions: Mapping[FunctionKey, FunctionProto]) -> None:
+def _write_defaults(
+    nodes: Iterable[NodeProto], functions: Mapping[FunctionKey, FunctionProto], without_default: Collection[str]
+) -> None:
     """Write into every call the attributes that it omits and the function has a default for. Raises ValueError for a
     call that passes on an attribute of the enclosing function that may be missing: then the default applies.
+
+    without_default: the names of attributes without one, of all functions.
     """
-    # A call may omit these.
-    without_default = {name for function in functions.values() for name in function.attribute}
     for node in _all_nodes(nodes):
         function = functions.get(called_function(node))
         if function is None:

@@ -71,6 +71,8 @@ class GraphWalk(ABC):
         self.computed: dict[str, ComputedValue] = {}
         self.declared: dict[str, ValueType] = {}
         self.nodes: Sequence[NodeProto] = ()
+        # What the nodes give, once anybody asks.
+        self._produced: set[str] | None = None
         self.detail = GraphDetail(self.types, self.constants)
         # The symbols in the first types, and the number of these types.
         self._symbols_seen: set[str] = set()
@@ -291,7 +293,9 @@ class GraphWalk(ABC):
 
     def produces(self, name: str) -> bool:
         """Return True if the value is an output of a node of this graph, even of one that the walk has not reached."""
-        return any(name in node.output for node in self.nodes)
+        if self._produced is None:
+            self._produced = {output for node in self.nodes for output in node.output}
+        return name in self._produced
 
     def define(self, name: str, value: ValueType, location: str) -> None:
         """Define a value with its type. Unknown dimensions become fresh symbols. A second definition of a name is

@@ -29,6 +29,9 @@ def installed_schemas() -> list[OperatorVersion]:
 @cache
 def installed_versions(domain: str, op: str) -> tuple[OperatorVersion, ...]:
     """Return all versions of an operator, the oldest first; none for one that onnx does not know."""
+    if not defs.has(op, domain):
+        return ()
+    # All of them are listed, which takes long, for an operator that onnx knows only.
     history = defs.get_all_schemas_with_history()
     versions = [_described(schema) for schema in history if schema.name == op and schema.domain == domain]
     return tuple(sorted(versions, key=lambda version: version.since_version))
