@@ -127,6 +127,9 @@ def extent_inputs(model: onnx.ModelProto) -> set[str]:
     return inputs_reaching(model, _BOXES, slice(1, 2))
 
 
+_TREES = frozenset({"TreeEnsemble", "TreeEnsembleClassifier", "TreeEnsembleRegressor"})
+
+
 def inputs_reaching(
     model: onnx.ModelProto, operators: frozenset[str], places: slice = _ANYWHERE, *, cleaned_by: str = ""
 ) -> set[str]:
@@ -142,7 +145,10 @@ def inputs_reaching(
     for node in model.graph.node:
         inside = [inner for body, _ in _bodies(node, 1) for inner in nodes_within(body.node)]
         read = [roots.get(name, set()) for name in (*node.input, *(name for inner in inside for name in inner.input))]
-        if cleaned_by and node.op_type in kinds.COMPARED:
+        if cleaned_by and node.op_type in _TREES:
+            # Features are compared alone: scores are numbers, whatever the features are.
+            read = []
+        elif cleaned_by and node.op_type in kinds.COMPARED:
             # A truth is a number, whatever it is of.
             read = []
             is_told = node.op_type == cleaned_by or (cleaned_by == "IsNaN" and _is_of_itself(node))

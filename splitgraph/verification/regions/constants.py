@@ -26,6 +26,17 @@ _OF_CONSTANT = frozenset(
 _WITHOUT_EFFECT = frozenset({"nodes_hitrates", "nodes_hitrates_as_tensor"})
 # Lists of zeros mean the same as no list.
 _ZEROS_BY_DEFAULT = frozenset({"nodes_missing_value_tracks_true"})
+# What trees have for each node, and read of branches alone.
+_OF_BRANCHES = frozenset(
+    {
+        "nodes_featureids",
+        "nodes_values",
+        "nodes_values_as_tensor",
+        "nodes_truenodeids",
+        "nodes_falsenodeids",
+        "nodes_missing_value_tracks_true",
+    }
+)
 # The attributes of a Constant that are no tensors, each with the type of its elements.
 _FORMS: Mapping[str, int] = {
     **dict.fromkeys(("value_float", "value_floats"), onnx.TensorProto.FLOAT),
@@ -46,13 +57,14 @@ ATTRIBUTE = -1
 
 class HeldConstant(NamedTuple):
     """A constant. name: of a value or an attribute. readers: the operators that read it, each with its input.
-    is_setting: of an operator of onnx, an attribute with numbers.
+    is_setting: of an operator of onnx, an attribute with numbers. unread: the places of elements without a meaning.
     """
 
     name: str
     held: onnx.TensorProto | onnx.AttributeProto
     readers: Sequence[tuple[str, int]]
     is_setting: bool = False
+    unread: Sequence[int] = ()
 
     @property
     def size(self) -> int:
@@ -102,6 +114,8 @@ def _attributes(
     node: onnx.NodeProto, readers: Mapping[str, Sequence[tuple[str, int]]], *, has_all_attributes: bool
 ) -> Iterator[HeldConstant]:
     is_constant = node.op_type == "Constant"
+    modes = [attribute.strings for attribute in node.attribute if attribute.name == "nodes_modes"]
+    leaves = [place for place, mode in enumerate(modes[0] if modes else ()) if mode == b"LEAF"]
     for attribute in node.attribute:
         if attribute.ref_attr_name or (node.domain == _ML and _has_no_effect(attribute)):
             continue
@@ -111,11 +125,13 @@ def _attributes(
             held = attribute.t if attribute.type == _Kind.TENSOR else attribute
             yield HeldConstant(node.output[0], held, readers[node.output[0]])
         elif attribute.type == _Kind.TENSOR:
-            yield HeldConstant(attribute.name, attribute.t, [(node.op_type, ATTRIBUTE)])
+            unread = leaves if attribute.name in _OF_BRANCHES else ()
+            yield HeldConstant(attribute.name, attribute.t, [(node.op_type, ATTRIBUTE)], unread=unread)
         elif attribute.name in _READ or (
             (node.domain == _ML or node.op_type == _N_GRAMS) and attribute.type in _COMPARED
         ):
-            yield HeldConstant(attribute.name, attribute, [(node.op_type, ATTRIBUTE)])
+            unread = leaves if attribute.name in _OF_BRANCHES else ()
+            yield HeldConstant(attribute.name, attribute, [(node.op_type, ATTRIBUTE)], unread=unread)
         elif has_all_attributes and attribute.type in _NUMBERS and attribute.name not in _TYPES:
             yield HeldConstant(attribute.name, attribute, [(node.op_type, ATTRIBUTE)], is_setting=True)
 

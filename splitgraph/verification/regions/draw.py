@@ -55,6 +55,7 @@ from splitgraph.verification.regions.mixed import WORDS, draw_mixed, is_flags, w
 from splitgraph.verification.regions.ranges import Range
 from splitgraph.verification.regions.rows import MOST_ROWS, TABLE_READERS, Models, draw_rows
 from splitgraph.verification.regions.several import draw_peaks, draw_several
+from splitgraph.verification.regions.tree_paths import draw_paths
 from splitgraph.verification.values import Array, Value, tensors_of
 
 Kind = Literal["captured", "normal", "together", "steps", "ends", "gaps", "mixed", "rows", "counts", "jumps", "tiny"]
@@ -241,6 +242,9 @@ def _drawn(
             yield Drawn("ends", dict(base) | largest | values)
     for values in draw_limits(models, base, free, rng):
         yield Drawn("steps", dict(base) | values)
+    for values in draw_paths(both, free, axes[0]):
+        has_gaps = any(np.isnan(value).any() for value in values.values())
+        yield Drawn("gaps" if has_gaps else "rows", dict(base) | values)
     for values in draw_sequences(base, numbers, axes[0]):
         yield Drawn("counts", dict(base) | values)
     for values in draw_longer(both, free, axes[0]):

@@ -134,7 +134,9 @@ def find_changes(
         if not _is_comparable(*arrays):
             continue
         del left[0][one], left[1][other]
-        places = _different_places(*arrays, rtol)
+        unread = held[0][one].unread, held[1][other].unread
+        first, second = (np.setdiff1d(*pair) for pair in zip(_different_places(*arrays, rtol), unread, strict=True))
+        places = first.astype(np.int64), second.astype(np.int64)
         change = ConstantChange((one, other), places, arrays, is_pattern=held[0][one].name == _PATTERN)
         if (places[0].size or places[1].size) and not _is_detail(held[0][one], change):
             changes.append(change)
@@ -162,6 +164,9 @@ def _are_alike(pair: tuple[HeldConstant, HeldConstant], folders: Sequence[Path |
     one, other = pair
     if _is_stored_alike(one.held, other.held):
         return True
+    if one.unread or other.unread:
+        # Lists of trees, of which other tables have the elements in another order.
+        return False
     if one.size != other.size or one.size < _LEAST_ALIKE:
         return False
     arrays = one.elements(folders[0]), other.elements(folders[1])
@@ -210,6 +215,7 @@ def _of_one_side(
                 differs = _differs_from_computed(array, made, rtol)
                 if np.count_nonzero(differs) * 2 < array.size:
                     places, other = np.flatnonzero(differs), made
+            places = np.setdiff1d(places, constant.unread).astype(np.int64)
             if places.size:
                 of_sides, arrays = ((places, none), (array, other)) if side == 0 else ((none, places), (other, array))
                 yield ConstantChange((position, position), of_sides, arrays, side, is_needed)

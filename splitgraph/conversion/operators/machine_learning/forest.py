@@ -7,9 +7,9 @@ branches and leaves in two lists, one target for each leaf, and sets of members 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-from splitgraph.conversion.notation.node_at_boundary import Inexact, NodeAtBoundary, elements_of
+from splitgraph.conversion.notation.node_at_boundary import Inexact, elements_of
 from splitgraph.model.deferred import np
 from splitgraph.model.onnx_proto import TensorProto
 
@@ -24,6 +24,13 @@ LEQ, LT, GTE, GT, EQ, NEQ = range(6)
 _MEMBER = 6
 LEAF = 7
 AGGREGATES = ("AVERAGE", "SUM", "MIN", "MAX")
+
+
+class Attributes(Protocol):
+    """The attributes of a node."""
+
+    def known_value(self, name: str, absent: Any = None) -> Any:
+        """Return the value of an attribute, `absent` without it. Raises Inexact for one that is not known."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +108,7 @@ class Forest:
 # Versions 1 and 3 -----------------------------------------------------------------------------------------------------
 
 
-def numbers_of(node: NodeAtBoundary, name: str) -> Array:
+def numbers_of(node: Attributes, name: str) -> Array:
     """Return the numbers of an attribute, which version 3 may have as a tensor."""
     tensor = node.known_value(f"{name}_as_tensor")
     if isinstance(tensor, TensorProto):
@@ -109,7 +116,7 @@ def numbers_of(node: NodeAtBoundary, name: str) -> Array:
     return np.array(node.known_value(name, ()), np.float32)
 
 
-def read_forest(node: NodeAtBoundary, prefix: str) -> Forest:
+def read_forest(node: Attributes, prefix: str) -> Forest:
     """Return the trees of a TreeEnsembleClassifier ("class") or -Regressor ("target")."""
     trees, ids = _integers(node, "nodes_treeids"), _integers(node, "nodes_nodeids")
     modes = _modes(node.known_value("nodes_modes", ()))
@@ -141,7 +148,7 @@ def read_forest(node: NodeAtBoundary, prefix: str) -> Forest:
     return _checked(forest)
 
 
-def _integers(node: NodeAtBoundary, name: str) -> Array:
+def _integers(node: Attributes, name: str) -> Array:
     return np.array(node.known_value(name, ()), np.int64)
 
 
@@ -190,7 +197,7 @@ class _NumberedNodes:
         return self._order[found]
 
 
-def _weights(node: NodeAtBoundary, prefix: str, places: _NumberedNodes, is_leaf: Array) -> tuple[Array, Array, Array]:
+def _weights(node: Attributes, prefix: str, places: _NumberedNodes, is_leaf: Array) -> tuple[Array, Array, Array]:
     weights, targets = numbers_of(node, f"{prefix}_weights"), _integers(node, f"{prefix}_ids")
     trees, ids = _integers(node, f"{prefix}_treeids"), _integers(node, f"{prefix}_nodeids")
     if not len(weights) == len(targets) == len(trees) == len(ids) > 0:
@@ -204,7 +211,7 @@ def _weights(node: NodeAtBoundary, prefix: str, places: _NumberedNodes, is_leaf:
 # TreeEnsemble ---------------------------------------------------------------------------------------------------------
 
 
-def read_ensemble(node: NodeAtBoundary) -> Forest:
+def read_ensemble(node: Attributes) -> Forest:
     """Return the trees of a TreeEnsemble; a set of members becomes a row of comparisons."""
     modes = elements_of(node.known_value("nodes_modes")).reshape(-1)
     thresholds = elements_of(node.known_value("nodes_splits")).reshape(-1)
@@ -233,7 +240,7 @@ def read_ensemble(node: NodeAtBoundary) -> Forest:
     return _checked(_with_comparisons(forest, node.known_value("membership_values")))
 
 
-def _children(node: NodeAtBoundary, side: str, branches: int, leaves: int) -> Array:
+def _children(node: Attributes, side: str, branches: int, leaves: int) -> Array:
     """Return where each branch leads on one side; leaves stand behind all branches."""
     named, leads_to_leaf = _integers(node, f"nodes_{side}nodeids"), _integers(node, f"nodes_{side}leafs") != 0
     if not len(named) == len(leads_to_leaf) == branches:

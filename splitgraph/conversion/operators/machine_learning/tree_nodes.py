@@ -1,8 +1,9 @@
 """Decision trees in operators of ai.onnx: all rows go down all trees at once, a level at a time.
 
-A tensor [rows, trees] holds the node that each row has reached in each tree. A level takes the feature and the
-threshold of these nodes, compares, and takes the next nodes. A leaf leads to itself. At the end the weights of the
-leaves are added tree by tree, in the order of the kernels, so that the sums are theirs to the last digit.
+A tensor [rows, trees] holds the node that each row has reached in each tree; leaves are numbered behind all branches. A
+level takes the feature and the threshold of these nodes, compares, and takes the next nodes; a row at a leaf stays. At
+the end the weights of the leaves are added tree by tree, in the order of the kernels, so that the sums are theirs to
+the last digit.
 """
 
 from __future__ import annotations
@@ -74,40 +75,51 @@ def _sum(f: Formula, weights: Term, trees: int) -> Term:
 
 def _walk(f: Formula, data: Term, forest: Forest) -> Term:
     """Return the leaf that each row reaches in each tree, [rows, trees]."""
-    levels = len(forest.levels()) - 1
-    if not levels:
+    levels = forest.levels()
+    if len(levels) == 1:
         rows = f.shape(data.name).take([0])
         return f.number([forest.roots]).expanded(f.joined([rows, f.number([len(forest.roots)])]))
-    nodes = f.term(forest.roots)
-    for level in range(levels):
-        features = f.term(np.where(forest.modes == LEAF, 0, forest.features)).take(nodes)
-        at_roots = not level
-        values = data.take(features, 1) if at_roots else f.apply("GatherElements", data, features, axis=1)
-        is_true = _compared(f, values, nodes, forest)
-        nodes = f.where(is_true, f.term(forest.true).take(nodes), f.term(forest.false).take(nodes))
+    branches = int((forest.modes != LEAF).sum())
+    nodes, has_leaves = f.term(forest.roots), False
+    # At the last level all are leaves.
+    for level, here in enumerate(levels[:-1]):
+        has_leaves |= bool((here >= branches).any())
+        places = _at_most(f, nodes, branches - 1) if has_leaves else nodes
+        features = f.term(forest.features[:branches]).take(places)
+        values = f.apply("GatherElements", data, features, axis=1) if level else data.take(features, 1)
+        is_true = _compared(f, values, places, forest, branches)
+        further = f.where(
+            is_true, f.term(forest.true[:branches]).take(places), f.term(forest.false[:branches]).take(places)
+        )
+        nodes = f.where(nodes > branches - 1, nodes, further) if has_leaves else further
     return nodes
 
 
-def _compared(f: Formula, values: Term, nodes: Term, forest: Forest) -> Term:
-    """Return whether each row goes on to the true side of its node."""
-    thresholds = f.term(forest.thresholds).take(nodes)
-    is_branch = forest.modes != LEAF
-    modes = np.unique(forest.modes[is_branch])
+def _at_most(f: Formula, nodes: Term, last: int) -> Term:
+    """Return the numbers of branches, and that of the last one in place of leaves."""
+    return f.apply("Min", nodes, f.number(last))
+
+
+def _compared(f: Formula, values: Term, nodes: Term, forest: Forest, branches: int) -> Term:
+    """Return whether each row goes on to the true side of its branch."""
+    thresholds, every = f.term(forest.thresholds[:branches]).take(nodes), forest.modes[:branches]
+    modes = np.unique(every)
     if len(modes) == 1:
         holds = _holds(f, int(modes[0]), values, thresholds)
-        for_nan = forest.missing & is_branch & (forest.modes != NEQ)
+        for_nan = forest.missing[:branches] & (every != NEQ)
     else:
         parts = []
         for kinds, mode in ((_WHERE_LESS, LT), (_WHERE_EQUAL, EQ), (_WHERE_GREATER, GT)):
             if np.isin(kinds, modes).any():
-                counts = f.term(np.isin(forest.modes, kinds)).take(nodes)
+                counts = f.term(np.isin(every, kinds)).take(nodes)
                 parts.append(_holds(f, mode, values, thresholds) & counts)
         holds = parts[0]
         for part in parts[1:]:
             holds = holds | part
-        for_nan = (forest.missing | (forest.modes == NEQ)) & is_branch
+        for_nan = forest.missing[:branches] | (every == NEQ)
     if for_nan.any():
-        holds = holds | (f.apply("IsNaN", values, gives="bool") & f.term(for_nan).take(nodes))
+        is_nan = f.apply("IsNaN", values, gives="bool")
+        holds = holds | (is_nan if for_nan.all() else is_nan & f.term(for_nan).take(nodes))
     return holds
 
 
