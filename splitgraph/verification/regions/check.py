@@ -432,6 +432,13 @@ class LocalCheck:
         suspects = (suspect for suspect, opinion in self.members[number].opinions if opinion.cause == "models")
         return next((suspect.case for suspect in suspects if suspect.kind == "captured"), 0)
 
+    def has_suspects(self, number: int) -> bool:
+        """Return True if a region gave two answers on some values, whatever is to blame."""
+        member = self.members[number]
+        drawn = self._kinds[member.kind].drawn
+        records = [*member.records, *([] if drawn is None else [drawn])]
+        return any(record.suspects or record.dropped for record in records)
+
     def is_noise(self, number: int) -> bool:
         """Return True if a region differs because rounding leaves no digit of one side."""
         return any(o.cause == "models" and o.loss is not None for _, o in self.members[number].opinions)

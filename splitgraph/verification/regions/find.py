@@ -106,6 +106,7 @@ class ModelRegions:
         self._sameness = Sameness(self.before.model, self.after.model, _folders(first, second))
         pairs = match_nodes(self.before.graph, self.after.graph, by_position=False)
         names = ValueNames(self.before.graph, self.after.graph, pairs, by_position=False).after
+        self._apart_after = {names[name] for name in apart if name in names}
         self._after_name = {
             name: other
             for name, other in names.items()
@@ -126,6 +127,11 @@ class ModelRegions:
     def with_values_apart(self, names: Collection[str]) -> ModelRegions:
         """Return the regions again, for models in which values of these names are not the same."""
         return ModelRegions(*self._models, self._locations, names)
+
+    def turned(self) -> ModelRegions:
+        """Return the regions of the second model and the first one, with the same values apart."""
+        (first, second), (here, there) = self._models, self._locations
+        return ModelRegions(second, first, (there, here), self._apart_after)
 
     def common_values(self) -> list[Border]:
         """Return the values that both models compute, in the order of the first model."""

@@ -86,7 +86,8 @@ class EngineTrial:
         if outcome.verdict == "different" and all(region.verdict == "equal" for region in regions):
             outcome = explanation.with_allowance(outcome)
         again = SecondLook(local, partial(checked, runs), partial(shows, runs), self.notes)
-        regions = again.result(regions, is_equal=outcome.verdict == "equal")
+        is_equal = outcome.verdict == "equal"
+        regions = again.result(regions, is_equal=is_equal, is_near=is_equal or explanation.is_near())
         if outcome.verdict == "equal":
             regions = local.with_unreached(regions)
         self.losses = [*local.losses(), *again.losses]
@@ -94,7 +95,7 @@ class EngineTrial:
         if again.different is not None:
             return explanation.by_region(outcome, *again.different)
         if outcome.verdict == "different":
-            return explanation.explained(outcome)
+            return explanation.explained(outcome, again.found)
         self.notes += stopped_notes(regions)
         unchecked = [region for region in regions if region.verdict == "not-run"]
         if unchecked:

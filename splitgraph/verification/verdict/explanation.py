@@ -16,6 +16,9 @@ from splitgraph.verification.verdict.region_notes import MOST_NAMED
 from splitgraph.verification.verdict.region_runs import run_on_values
 from splitgraph.verification.verification import STOPPED, Difference, Region
 
+# Outputs that differ by more are not looked at once more for what their readers undo.
+_RTOL_OF_ROUNDING, _ATOL_OF_ROUNDING = 1e-3, 1e-4
+
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
@@ -54,8 +57,17 @@ class Explanation:
         reason = f"{told}; the outputs are equal on the inputs that were tried"
         return replace(outcome, verdict="different", difference=Difference(name, case, reason))
 
-    def explained(self, outcome: EngineVerdict) -> EngineVerdict:
-        """Return the outcome for outputs that differ though no region does."""
+    def is_near(self) -> bool:
+        """Return True if the outputs differ by so little that it may be rounding."""
+        plain = self.runs.comparison()
+        near = replace(plain, rtol=max(plain.rtol, _RTOL_OF_ROUNDING), atol=max(plain.atol, _ATOL_OF_ROUNDING))
+        judge = Judge(self.runs.question.before, self.runs.question.after, self.runs.question.samples)
+        return judge.judge(self.runs.ran, self.runs.given, near).verdict == "equal"
+
+    def explained(self, outcome: EngineVerdict, found: ModelRegions | None) -> EngineVerdict:
+        """Return the outcome for outputs that differ though no region does. found: the regions, if they are not those
+        of the question.
+        """
         regions = outcome.regions
         assert outcome.difference is not None
         told = f"{outcome.difference.name}: {outcome.difference.reason}"
@@ -65,7 +77,7 @@ class Explanation:
             return EngineVerdict(None, f"{names}: {blamed[0].reason}; {told}")
         are_equal = bool(regions) and all(region.verdict == "equal" for region in regions)
         rounded = [region for region in regions if region.max_abs_diff]
-        is_rounding = self._is_rounding() if are_equal and rounded else False
+        is_rounding = self._is_rounding(found) if are_equal and rounded else False
         if is_rounding is None:
             text = f"not verified: some outputs differ ({told}); whether that is rounding was not judged in time"
             self.notes.append(diagnostic("SG506", text, severity="warning", help=help_texts.LONGER))
@@ -116,18 +128,19 @@ class Explanation:
         cases = sum(case < self.runs.question.samples for case, _ in self.runs.ran.outputs[1])
         return replace(outcome, cases=cases, max_abs_diff=comparison.max_abs_diff, max_rel_diff=comparison.max_rel_diff)
 
-    def _is_rounding(self) -> bool | None:
+    def _is_rounding(self, found: ModelRegions | None) -> bool | None:
         """Return True if whatever a region computes differently is rounding, on the values of both models: then the
         outputs differ by that, and by what the same nodes make of it. None if there is no time to judge that.
         """
-        found, pair = self.runs.question.found, (self.runs.question.before, self.runs.question.after)
+        found = found or self.runs.question.found
+        pair = self.runs.question.before, self.runs.question.after
         assert found is not None
         first = self._rounds_only(found, pair, found.regions)
         if not first:
             return first
         turned = pair[1], pair[0]
         with self.runs.place.swapped():
-            other = ModelRegions(*turned)
+            other = found.turned()
             return self._rounds_only(other, turned, other.regions)
 
     def _rounds_only(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from functools import partial
 from itertools import islice
 from typing import NamedTuple
@@ -159,9 +159,11 @@ def local_check(
     return LocalCheck(found, regions, pair, runs.place, tolerances, question.seed, has_jumps=has_jumps, cut=cut)
 
 
-def checked(runs: CaseRuns, region: FoundRegion, found: ModelRegions, *, has_jumps: bool = False) -> LocalCheck:
-    """Return what became of a further region, on the same values as the others."""
-    local = local_check(runs, found, [region], has_jumps=has_jumps)
+def checked(
+    runs: CaseRuns, regions: Sequence[FoundRegion], found: ModelRegions, *, has_jumps: bool = False
+) -> LocalCheck:
+    """Return what became of further regions, on the same values as the others."""
+    local = local_check(runs, found, regions, has_jumps=has_jumps)
     run_on_values(runs, local, runs.accepted())
     local.settle(runs.engine, runs.budget.judging_ends(time.monotonic()))
     # Drawn values add nothing to a difference that values of the first model show.
@@ -170,19 +172,33 @@ def checked(runs: CaseRuns, region: FoundRegion, found: ModelRegions, *, has_jum
     return local
 
 
-def shows(runs: CaseRuns, faults: Mapping[FoundRegion, PlantedFault], found: ModelRegions) -> bool:
-    """Return True if each region would be different with a fault in one of its values."""
+def shows(
+    runs: CaseRuns, faults: Mapping[FoundRegion, PlantedFault], found: ModelRegions, clear: Set[FoundRegion]
+) -> bool:
+    """Return True if each region would be different with a fault in one of its values. clear: those that give one
+    answer on all values without it: then no arbiter needs to say what two answers mean.
+    """
     cut = with_faults(faults, found)
     if cut is None:
         return False
     local = local_check(runs, found, list(faults), has_jumps=True, cut=cut)
+
+    def is_shown(number: int, region: FoundRegion) -> bool:
+        return local.has_suspects(number) if region in clear else local.results()[number].verdict == "different"
+
+    def are_shown(checking: float) -> bool:
+        if not clear >= faults.keys():
+            local.settle(runs.engine, runs.budget.judging_ends(checking))
+        return all(is_shown(number, region) for number, region in enumerate(faults))
+
     run_on_values(runs, local, runs.accepted())
-    local.settle(runs.engine, runs.budget.judging_ends(time.monotonic()))
-    if any(result.verdict != "different" for result in local.results()) and runs.question.maker.varies:
-        checking = runs.budget.checking_ends(runs.ran.seconds)
-        local.draw(runs.engine, checking)
-        local.settle(runs.engine, runs.budget.judging_ends(checking))
-    return all(result.verdict == "different" for result in local.results())
+    if are_shown(time.monotonic()):
+        return True
+    if not runs.question.maker.varies:
+        return False
+    checking = runs.budget.checking_ends(runs.ran.seconds)
+    local.draw(runs.engine, checking)
+    return are_shown(checking)
 
 
 def run_on_values(runs: CaseRuns, local: LocalCheck, attempts: Sequence[Attempt], *, only_asks: bool = False) -> None:

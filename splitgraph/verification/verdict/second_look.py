@@ -19,7 +19,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 
@@ -44,23 +44,27 @@ _JUMPING = "it differs on drawn values, and with the nodes behind it only at inp
 class SecondLook:
     """What becomes of the regions that differ.
 
-    local: the regions as they were checked. check: checks a further one. shows: tells whether each of several would be
+    local: the regions as they were checked. check: checks further ones. shows: tells whether each of several would be
     different with a fault. notes: get what is said of them. losses: of the further ones (see `LocalCheck.losses`).
     different: the first region that differs, with the name of its value and the case that shows it; None without one.
+    found: the regions that were found again, None if those that were checked count.
     """
 
     local: LocalCheck
     check: Callable[..., LocalCheck]
-    shows: Callable[[Mapping[FoundRegion, PlantedFault], ModelRegions], bool]
+    shows: Callable[[Mapping[FoundRegion, PlantedFault], ModelRegions, Set[FoundRegion]], bool]
     notes: list[Diagnostic]
     losses: list[tuple[str, Loss, str]] = field(default_factory=list)
     different: tuple[Region, str, int] | None = None
+    found: ModelRegions | None = None
 
-    def result(self, regions: Sequence[Region], *, is_equal: bool) -> tuple[Region, ...]:
-        """Return what became of the regions. is_equal: the outputs of the models are equal."""
+    def result(self, regions: Sequence[Region], *, is_equal: bool, is_near: bool) -> tuple[Region, ...]:
+        """Return what became of the regions. is_equal: the outputs of the models are equal. is_near: they differ by no
+        more than rounding may.
+        """
         regions = self._through_sizes(regions)
         different = [number for number, region in enumerate(regions) if region.verdict == "different"]
-        if is_equal and different and (others := self._with_values_apart(regions)) is not None:
+        if is_near and different and (others := self._with_values_apart(regions)) is not None:
             return others
         if len(different) > 1:
             together = self._joined(regions, different)
@@ -84,7 +88,7 @@ class SecondLook:
         found, made = self.local.found, list(regions)
         different = [number for number, region in enumerate(regions) if region.verdict == "different"]
         for wider, positions in found.through_sizes([self.local.members[number].region for number in different]):
-            (result,) = self.check(wider, found).results()
+            (result,) = self.check([wider], found).results()
             for number in (different[position] for position in positions):
                 made[number] = replace(made[number], verdict=result.verdict, reason=result.reason, unread=result.unread)
         return made
@@ -97,7 +101,7 @@ class SecondLook:
         not be compared.
         """
         found = self.local.found
-        together = self.check(found.joined([self.local.members[number].region for number in different]), found)
+        together = self.check([found.joined([self.local.members[number].region for number in different])], found)
         (result,) = together.results()
         is_unjudged = result.verdict == "not-run" and result.cases > 0
         if result.verdict != "equal" and not is_unjudged and not result.unread and not together.is_noise(0):
@@ -116,7 +120,7 @@ class SecondLook:
         larger = found.with_all_behind(self.local.members[number].region)
         if larger is None:
             return region
-        behind = self.check(larger, found, has_jumps=True)
+        behind = self.check([larger], found, has_jumps=True)
         (result,) = behind.results()
         if result.unread:
             return replace(region, verdict="not-run", reason=result.reason, unread=result.unread)
@@ -140,33 +144,32 @@ class SecondLook:
         apart = _values_of(local, found)
         for _ in range(_MOST_APART if apart else 0):
             other = found.with_values_apart(apart)
-            checks = {
-                _nodes(region): self.check(region, other, has_jumps=True)
-                for region in other.regions
-                if _nodes(region) not in known
-            }
-            results = known | {nodes: check.results()[0] for nodes, check in checks.items()}
+            new = [region for region in other.regions if _nodes(region) not in known]
+            check = self.check(new, other, has_jumps=True)
+            results = known | dict(zip(map(_nodes, new), check.results(), strict=True))
             ordered = tuple(results[_nodes(region)] for region in other.regions)
             if all(region.verdict == "equal" for region in ordered):
-                is_open = any(results[nodes].is_open or check.differs_at_jumps(0) for nodes, check in checks.items())
-                if is_open or not self._shows(apart, other):
+                are_open = (results[_nodes(region)].is_open for region in new)
+                if (
+                    any(are_open)
+                    or any(map(check.differs_at_jumps, range(len(new))))
+                    or not self._shows(apart, other, check)
+                ):
                     break
-                for check in checks.values():
-                    self.losses += check.losses()
+                self.losses += check.losses()
+                self.found = other
                 return ordered
-            more = {
-                name: own
-                for check in checks.values()
-                for name, own in _values_of(check, found).items()
-                if name not in apart
-            }
+            more = {name: own for name, own in _values_of(check, found).items() if name not in apart}
             if not more:
                 break
             apart |= more
         return None
 
-    def _shows(self, apart: Mapping[str, str], found: ModelRegions) -> bool:
-        """Return True if faults show in the values that are not the same. found: the regions that these are within."""
+    def _shows(self, apart: Mapping[str, str], found: ModelRegions, check: LocalCheck) -> bool:
+        """Return True if faults show in the values that are not the same. found: the regions that these are within.
+        check: of these.
+        """
+        clear = {member.region for number, member in enumerate(check.members) if not check.has_suspects(number)}
         own = {
             region: [
                 fault
@@ -178,7 +181,7 @@ class SecondLook:
         }
         turns = zip_longest(*own.values())
         at_once = ({region: fault for region, fault in zip(own, turn, strict=True) if fault} for turn in turns)
-        return all(self.shows(faults, found) for faults in at_once)
+        return all(self.shows(faults, found, clear) for faults in at_once)
 
 
 def _nodes(region: FoundRegion) -> tuple[Sequence[int], Sequence[int]]:

@@ -216,7 +216,7 @@ def test_what_several_regions_are_as_one_counts(name: str) -> None:
     local = SimpleNamespace(found=found, members=members, case_of=lambda number: 0)
     together = SimpleNamespace(results=lambda: (joined,), is_noise=lambda number: False, losses=list)
     look = SecondLook(cast(Any, local), lambda region, models: cast(Any, together), lambda *_: True, [])
-    assert [region.verdict for region in look.result(parts, is_equal=False)] == expected
+    assert [region.verdict for region in look.result(parts, is_equal=False, is_near=False)] == expected
     assert (look.different is None) == ("different" not in expected)
 
 

@@ -110,6 +110,14 @@ EQUAL = {
         {},
         K,
     ),
+    # The outputs differ by rounding, too.
+    "a product that is put together otherwise": Pair(
+        "float[N, S, 4] x, float[N, S, 4] z => float[N, S, S] y",
+        "q = MatMul(x, A) k = MatMul(z, B) t = Transpose<perm = [0, 2, 1]>(k) y = MatMul(q, t)",
+        "q = MatMul(x, C) t = Transpose<perm = [0, 2, 1]>(z) y = MatMul(q, t)",
+        {},
+        K | {"C": A @ B.T},
+    ),
     # One part that its reader undoes.
     "the largest of doubled numbers": same(CLASS, LARGEST, W=W * 2),
     "a normalization of doubled numbers": same(FOUR, NORMED, A=A * 2),
@@ -187,6 +195,13 @@ DIFFERENT = {
     )._replace(constants={**K, "A": A * 1000}),
     "a value that is read twice": shown(
         "float[N, 5] x => int64[N] y, float[N, 7] v", LARGEST + " v = Tanh(m)", R(4, 5), W=W * 2
+    ),
+    "a product that is put together otherwise and wrong": Pair(
+        "float[N, S, 4] x, float[N, S, 4] z => float[N, S, S] y",
+        "q = MatMul(x, A) k = MatMul(z, B) t = Transpose<perm = [0, 2, 1]>(k) y = MatMul(q, t)",
+        "q = MatMul(x, C) t = Transpose<perm = [0, 2, 1]>(z) y = MatMul(q, t)",
+        {"x": R(1, 3, 4), "z": R(1, 3, 4, seed=1)},
+        K | {"C": (A @ B.T) * F(1.0003)},
     ),
     "a value that is an output": shown("float[N, 5] x => int64[N] y, float[N, 7] m", LARGEST, R(4, 5), W=W * 2),
 }
