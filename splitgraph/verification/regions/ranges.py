@@ -93,6 +93,8 @@ class ValueRanges:
 
     def _results(self, node: onnx.NodeProto) -> Iterable[Range | None]:
         """Return the ranges of the first outputs of a node."""
+        if (node.domain, node.op_type) == ("ai.onnx.ml", "LabelEncoder"):
+            return (_labels(node),)
         if not is_default_domain(node.domain) or not node.input:
             return ()
         op_type = node.op_type
@@ -140,6 +142,8 @@ class ValueRanges:
             return _remainder(first, operands[1], is_signed=bool(given.get("fmod", 0)))
         if dtype not in _FLOATS | _WHOLE:
             return None
+        if op_type in ("BitShift", "BitwiseAnd"):
+            return _of_bits(operands, dtype, given.get("direction"))
         if op_type == "Cast":
             is_whole = self._side.types.get(node.input[0], UNKNOWN).dtype in _WHOLE | {"bool"}
             return (
@@ -235,6 +239,27 @@ def _remainder(number: Range, divisor: Range, *, is_signed: bool) -> Range | Non
         return None
     most = divisor[1] - 1 if isinstance(divisor[1], int) else divisor[1]
     return (-most if is_signed and number[0] < 0 else 0), most
+
+
+def _of_bits(operands: Sequence[Range], dtype: str, direction: bytes | None) -> Range | None:
+    """Return the range of a BitShift, or of a BitwiseAnd without a direction."""
+    if dtype not in _WHOLE or any(low < 0 for low, _ in operands):
+        return None
+    if direction is None:
+        return 0, min(high for _, high in operands)
+    # Where all bits leave the type, engines give what the processor gives.
+    is_within = operands[1][1] < np.iinfo(dtype).bits
+    return _of_ends(operator.rshift, operands, dtype) if direction == b"RIGHT" and is_within else None
+
+
+def _labels(node: onnx.NodeProto) -> Range | None:
+    """Return the range of the numbers that a LabelEncoder gives, with the one for what it does not know."""
+    given = {attribute.name: onnx.helper.get_attribute_value(attribute) for attribute in node.attribute}
+    for values, other, usual in (("values_int64s", "default_int64", -1), ("values_floats", "default_float", 0.0)):
+        if given.get(values):
+            numbers = [*given[values], given.get(other, usual)]
+            return (min(numbers), max(numbers)) if all(map(math.isfinite, numbers)) else None
+    return None
 
 
 def _quotient(number: int, divisor: int) -> int:
