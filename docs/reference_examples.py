@@ -48,6 +48,7 @@ splitgraph convert model.onnx --target openvino@2023.3 --opset 13
 splitgraph convert model.onnx --ir-version 8          (and nothing else)
 splitgraph convert model.onnx --fold --bind N=4       (constants in place of Shape and the like)
 splitgraph convert model.onnx --to slice              (a Slice for each part)
+splitgraph convert pipeline.onnx --opset ai.onnx.ml=3 --drop-zipmap
 splitgraph convert model.onnx --to variadic-split -o variadic.onnx
 splitgraph convert model.onnx --to split --explicit-lengths
 splitgraph convert model.onnx --target mnn --dry-run --diff                 (what would change)

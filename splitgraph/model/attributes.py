@@ -102,8 +102,10 @@ def make_attribute(name: str, value: Any) -> AttributeProto:
     items = list(value) if is_list else [value]
     if not items:
         raise ValueError(f"the attribute {name!r} would be an empty list, and nothing says of what")
+    # Trees have lists of a million numbers, of one type.
+    types = {type(item): item for item in items}.values()
     for kinds, written, field, kind, list_field, list_kind in _WRITERS:
-        if all(isinstance(item, kinds) for item in items):
+        if all(isinstance(item, kinds) for item in types):
             given = [written(item) for item in items]
             fields: dict[str, Any] = (
                 {"type": list_kind, list_field: given} if is_list else {"type": kind, field: given[0]}

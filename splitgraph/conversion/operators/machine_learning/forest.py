@@ -290,10 +290,10 @@ def _checked(forest: Forest) -> Forest:
         raise Inexact(f"its numbers are {' and '.join(kinds)}, and kernels take float32 or float64")
     if not np.isfinite(forest.weights).all():
         raise Inexact("a weight is infinite or NaN")
-    pairs = np.stack([forest.holders, forest.targets])
-    if len(np.unique(pairs, axis=1).T) < len(forest.weights):
-        raise Inexact("a leaf has two weights for one target")
     if np.any(forest.targets < 0) or np.any(forest.features < 0):
         raise Inexact("a target or a feature has a negative number")
+    pairs = forest.holders * (forest.targets.max(initial=0) + 1) + forest.targets
+    if len(np.unique(pairs)) < len(forest.weights):
+        raise Inexact("a leaf has two weights for one target")
     forest.levels()
     return forest
