@@ -81,6 +81,7 @@ SIGNATURES = {
         "fix_defaults": False,
         "fold": False,
         "standard": False,
+        "drop_zipmap": False,
         "verify": False,
         **RUNNING,
         "runtime_python": (),

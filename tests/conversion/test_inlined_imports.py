@@ -129,7 +129,7 @@ def test_two_versions_of_one_domain(name: str) -> None:
 
 
 def test_a_target_without_functions_says_why_they_stay() -> None:
-    given, reason = REFUSED["the model imports another"]
+    given, reason = REFUSED["custom operators"]
     with pytest.raises(splitgraph.ConversionError) as refused:
         splitgraph.convert(given, target="mnn")
     assert any(reason in found.message for found in refused.value.diagnostics)

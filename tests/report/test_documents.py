@@ -81,6 +81,7 @@ def test_analysis_json_is_the_contract() -> None:
             "first_unknown": None,
         },
         "branch_obligations": [],
+        "costs": None,
     }
     assert json.loads(document_text(analysis_json(analysis, "model.onnx"))) == expected
     values = {"y": {"kind": "tensor", "dtype": "float32", "shape": ["N", 3]}}
