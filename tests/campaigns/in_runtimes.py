@@ -131,7 +131,7 @@ def trial(subject: Subject, host: RuntimeHost, target: Target) -> dict[str, Any]
 def _by_table(subject: Subject, trials: Trials, target: Target) -> dict[str, Any]:
     """What becomes of the model that the table alone proposes, and what was said of that."""
     try:
-        model = convert_for_target(subject.model, target, Converting(), STRICT).model
+        model = convert_for_target(subject.model, target).model
     except ConversionError as error:
         return {"by_table": "refused by splitgraph", "by_table_said": _reason(error)}
     ran = trials.run(model, finds_node=False)
