@@ -203,6 +203,14 @@ DIFFERENT = {
         {"x": R(1, 3, 4), "z": R(1, 3, 4, seed=1)},
         K | {"C": (A @ B.T) * F(1.0003)},
     ),
+    "divisors of two sizes at once": Pair(
+        "float[N, M] x => bool y",
+        "s = Shape(x) r = Mod(s, u) t = ReduceMax<keepdims = 0>(r) b = Cast<to = 9>(t) y = Not(b)",
+        "s = Shape(x) r = Mod(s, u) t = ReduceMax<keepdims = 0>(r) b = Cast<to = 9>(t) y = Not(b)",
+        {"x": np.zeros((14, 16))},
+        {"u": np.array([14, 16], I64)},
+        {"u": np.array([28, 16], I64)},
+    ),
     "a value that is an output": shown("float[N, 5] x => int64[N] y, float[N, 7] m", LARGEST, R(4, 5), W=W * 2),
 }
 
