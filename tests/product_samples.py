@@ -17,7 +17,15 @@ from long_cases import long_cases
 # Conversions to many opsets, of many element types and shapes; in other folders a case takes a few milliseconds.
 FOLDERS = [Path(__file__).parent / name for name in ("conversion", "conformance")]
 # Engines run in each case. Of a table, this share runs by default, and so many cases at least.
-ENGINES = [Path(__file__).parent / name for name in ("verification", "openvino_runtime")]
+ENGINES = [
+    Path(__file__).parent / name
+    for name in (
+        "verification",
+        "openvino_runtime",
+        "conversion/operators/standard",
+        "conversion/operators/machine_learning",
+    )
+]
 SHARE, LEAST = 3, 6
 
 
