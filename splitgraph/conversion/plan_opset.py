@@ -251,19 +251,25 @@ def _affected(
 
 
 def _without_form(scope: Scope, functions: Collection[FunctionKey]) -> Iterator[Diagnostic]:
-    """Yield a finding for each node of another domain that is known to have no standard form: an error for what only
-    onnxruntime reads, a note for what ONNX itself defines.
+    """Yield a finding for each reason for which nodes of another domain have no standard form: an error for what only
+    onnxruntime reads, a note for what ONNX itself defines. It is about the first of the nodes.
     """
+    found: dict[tuple[str, str], list[int]] = {}
     for index, node in enumerate(scope.nodes):
         domain = plain_domain(node.domain)
         if domain == "" or called_function(node) in functions or standard_form(domain, node.op_type) is not None:
             continue
         reason = why_not(domain, node.op_type)
         if reason is not None:
-            text = f"{operator_name(node)} has no standard form: {reason}"
-            severity: Severity = "info" if domain == MACHINE_LEARNING else "error"
-            place = f"{scope.location}/{node_label(node, index)}"
-            yield diagnostic("SG425", text, place, severity=severity)
+            found.setdefault((domain, reason), []).append(index)
+    for (domain, reason), indices in found.items():
+        first, *others = dict.fromkeys(operator_name(scope.nodes[index]) for index in indices)
+        named = f"{first} and {', '.join(others)}" if others else first
+        has = "have" if others else "has"
+        number = f" ({len(indices)} nodes)" if len(indices) > 1 else ""
+        severity: Severity = "info" if domain == MACHINE_LEARNING else "error"
+        place = f"{scope.location}/{node_label(scope.nodes[indices[0]], indices[0])}"
+        yield diagnostic("SG425", f"{named}{number} {has} no standard form: {reason}", place, severity=severity)
 
 
 @dataclass(slots=True)

@@ -106,3 +106,13 @@ def test_names_attributes_and_documentation_of_a_node_stay() -> None:
 def test_every_kernel_has_a_decision() -> None:
     forms, reasons = registered(MICROSOFT)
     assert np.setdiff1d(sorted(_kernels()), sorted(forms | reasons)).tolist() == []
+
+
+def test_nodes_of_one_reason_have_one_finding() -> None:
+    model = _model("a = com.microsoft.IsAllFinite(x) b = com.microsoft.IsAllFinite(a) y = com.microsoft.GroupNorm(b)")
+    with pytest.raises(splitgraph.ConversionError) as refused:
+        splitgraph.convert(model, standard=True)
+    (finding,) = refused.value.diagnostics
+    named = "com.microsoft::IsAllFinite and com.microsoft::GroupNorm (3 nodes) have no standard form"
+    assert finding.message.startswith(named)
+    assert finding.location == "main/IsAllFinite#0"
