@@ -115,8 +115,9 @@ def _told(needs: IRNeeds, least: int, reason: str, wanted: int) -> list[Diagnost
     if least > wanted:
         text = f"the IR version is {least}, because of {reason}; the opset came with {wanted}"
         notes.append(diagnostic("SG415", text, severity="info"))
-    skipped = [name for name, version in needs.skipped.items() if version > least]
-    if skipped:
+    # Each export of torch notes where its nodes come from, which means nothing to any reader.
+    told = (name for name, version in needs.skipped.items() if version > least)
+    if skipped := [name for name in told if not name.startswith("metadata_props ")]:
         text = f"readers of IR version {least} ignore these fields, which are kept: {', '.join(skipped)}"
         notes.append(diagnostic("SG414", text, severity="info"))
     return notes

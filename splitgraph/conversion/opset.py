@@ -71,7 +71,7 @@ def convert_opset(
         drop_imports(rewrite.model, [""])
     to_opset = model_imports(rewrite.model).get("")
     converted, told = fit_ir_version(rewrite.model, ir_version, to_opset, own, lowers=goal < from_opset)
-    if from_opset == to_opset and not plan.domains:
+    if from_opset == to_opset and not plan.domains and not standard:
         told = [*told, *told_kept(converted, from_opset, ir_version)]
     changes = name_parts(converted) if names_parts else []
     return replace(rewrite.then(step(converted, changes, told)), from_opset=imports)

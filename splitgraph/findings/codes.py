@@ -387,8 +387,9 @@ _code(
 _code(
     "SG414",
     "parts that older readers skip",
-    "The result has an older IR version, but contains fields of a newer one, such as metadata_props of nodes. Readers "
-    "skip fields that they do not know, and these fields do not change the model's results, so they stay.",
+    "The result has an older IR version, but contains fields of a newer one, such as device configurations. Readers "
+    "skip fields that they do not know, and these fields do not change the model's results, so they stay. Notes of "
+    "exporters (metadata_props) stay without a finding.",
     "Nothing to do. --ir-version keep keeps the IR version.",
 )
 _code(
