@@ -17,6 +17,7 @@ import sys
 import tempfile
 from collections import Counter
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -133,6 +134,8 @@ def main() -> None:
     parser.add_argument("opset", nargs="?", type=int, default=13)
     parser.add_argument("--slices", action="store_true", help="write every Split as slices first")
     options = parser.parse_args()
+    if find_spec("onnxscript") is None:
+        parser.exit(2, "the other tool is not here: pip install onnxscript\n")
     onnxruntime.set_default_logger_severity(4)
     print(f"Python {sys.version.split()[0]}, onnxruntime {onnxruntime.__version__}\n")
     print(f"| opset 18 to {options.opset} | version | right, of {len(networks())} | otherwise |\n|---|---|---|---|")
