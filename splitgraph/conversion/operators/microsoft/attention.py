@@ -89,7 +89,9 @@ def _attended(
     asked for. keys_fit: no query comes before a key without a query of its own.
     """
     f = attending.f
-    if f.opset < ATTENTION_SINCE or scores or not masking.fits_attention:
+    # onnxruntime refuses an Attention whose scale is not positive.
+    is_refused = (attending.scale or 1.0) < 0
+    if f.opset < ATTENTION_SINCE or scores or is_refused or not masking.fits_attention:
         return attending.by_products(masking.added(f, lengths, least=LOWEST))
     if masking.unidirectional and keys_fit and masking.mask is None:
         return attending.by_operator(None, is_causal=True, presents=presents)

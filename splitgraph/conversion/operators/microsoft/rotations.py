@@ -1,7 +1,7 @@
 """RotaryEmbedding and MRotaryEmbedding of com.microsoft: pairs of elements turn by angles of their positions.
 
 Cosines and sines have a row for each position, and a column for each pair. Kernels compute types of 16 bits in float32,
-and round once. The attribute `scale` does nothing.
+and round once. The attribute `scale` does nothing in RotaryEmbedding; in MRotaryEmbedding it multiplies what turns.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def _give_turned(f: Formula, rotation: Rotation) -> None:
     f.give(rotation.turned(f.input(0), rank, heads, size))
 
 
-@standard("MRotaryEmbedding", rotary_embedding_dim=0, num_heads=0, interleaved=0, mrope_layout=0)
+@standard("MRotaryEmbedding", rotary_embedding_dim=0, num_heads=0, interleaved=0, mrope_layout=0, scale=1.0)
 def write_multimodal_rotary_embedding(node: NodeAtBoundary) -> None:
     """Take the angle of each pair from the row at one of three positions, and turn."""
     f, pairs = Formula(node), _pairs(node)
@@ -142,6 +142,9 @@ def write_multimodal_rotary_embedding(node: NodeAtBoundary) -> None:
     columns = f.number(np.arange(pairs).reshape(pairs, 1, 1))
     places = f.input(1, "int64").take(streams) * pairs + columns
     cos, sin = (widened(f, index).reshape(-1).take(places).transposed(1, 2, 0) for index in (2, 3))
+    scale = node.known_value_or_default("scale")
+    if scale != 1.0:
+        cos, sin = cos * scale, sin * scale
     _give_turned(f, Rotation(cos, sin, None, pairs, _is_interleaved(node)))
 
 

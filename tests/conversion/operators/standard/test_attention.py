@@ -101,7 +101,7 @@ _ATTENTION = [
     _attention("keys", added=(1, 2), attributes=_ONE_WAY),
     *(_attention("keys", attributes={"mask_filter_value": fill, **_ONE_WAY}) for fill in (-1.0, _LOWEST)),
     _attention("keys", attributes={"mask_filter_value": _LOWEST}),
-    *(_attention(attributes={"scale": scale}) for scale in (0.0, 0.37)),
+    *(_attention(attributes={"scale": scale}) for scale in (0.0, 0.37, -0.4)),
     _attention(bias=False),
     _attention(outputs=2),
     _attention(constants=frozenset()),
@@ -181,7 +181,7 @@ _MULTI_HEAD = [
     _multi_head("keys", split=True, keys=5, attributes=_ONE_WAY, outputs=3),
     _multi_head(outputs=3),
     _multi_head(outputs=3, split=True),
-    *(_multi_head(attributes={"scale": scale}) for scale in (0.0, 0.2)),
+    *(_multi_head(attributes={"scale": scale}) for scale in (0.0, 0.2, -0.4)),
     _multi_head("keys", attributes={"mask_filter_value": -5.0}),
     *(_multi_head(mask, dtype="float16", bias=True, **_HALF) for mask in ("", "keys")),
     *(

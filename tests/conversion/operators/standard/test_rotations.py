@@ -76,6 +76,7 @@ _MULTIMODAL = [
     ),
     *(_multimodal(layout, rank, free=True, constants=frozenset({2, 3})) for layout in (0, 1) for rank in (3, 4)),
     _multimodal(dtype="float16"),
+    *(_multimodal(turned=turned, attributes={"scale": scale}) for turned in (0, 8) for scale in (2.0, 0.0, -0.5)),
 ]
 
 
