@@ -7,12 +7,21 @@ give another number.
 
 from __future__ import annotations
 
+import functools
+import itertools
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from splitgraph.conversion.notation.formula import Formula, Term
 from splitgraph.conversion.notation.node_at_boundary import Inexact, NodeAtBoundary
 from splitgraph.conversion.operators.microsoft.convolution import channels_first, channels_last, given_attributes
 from splitgraph.conversion.operators.standard import standard
+
+# The elements of a window up to which they are added one by one.
+_MANY_PLACES = 64
+# From which opset on AveragePool of onnxruntime adds the elements of a window one by one.
+_ORDERED_SINCE = 19
 
 # Scales and zero points ---------------------------------------------------------------------------------------------
 
@@ -187,51 +196,110 @@ def write_global_average_pool(node: NodeAtBoundary) -> None:
 
 @standard("QLinearAveragePool", channels_last=0, auto_pad="NOTSET", ceil_mode=0, count_include_pad=0)
 def write_average_pool(node: NodeAtBoundary) -> None:
-    """Write AveragePool of the dequantized input; the zero point is added before the mean is rounded.
-
-    AveragePool may sum in another order than the kernel, so that a mean next to a half rounds to its other side: 1 of 3
-    million elements in onnxruntime.
-    """
+    """Write the mean of each window of the dequantized input; the zero point is added before the mean is rounded."""
     f, rank, dtype = Formula(node), node.known_rank(0), node.known_dtype(0)
     zero = zero_point(node, f, 4)
     zero_point(node, f, 2)
     is_last = node.known_value_or_default("channels_last")
-    attributes = given_attributes(node, "channels_last")
-    if node.known_is_set("ceil_mode") and node.known_is_set("count_include_pad"):
-        sides = (node.shape(0) or ())[1:-1] if is_last else (node.shape(0) or ())[2:]
-        attributes |= {"ceil_mode": 0, "pads": _pads_of_whole_windows(node, sides)}
+    sides = _sides(node, f, [f.size(0, axis) for axis in range(1 if is_last else 2, rank - 1 if is_last else rank)])
     data = dequantized(node, f, 0)
     data = channels_first(data, rank) if is_last else data
-    mean = f.apply("AveragePool", data, **attributes)
-    result = rounded(mean / scalar(node, f, 3) + zero.cast("float32"), dtype)
+    result = rounded(_means(node, f, data, sides) / scalar(node, f, 3) + zero.cast("float32"), dtype)
     f.give(channels_last(result, rank) if is_last else result)
 
 
-def _pads_of_whole_windows(node: NodeAtBoundary, sides: Sequence[object]) -> list[int]:
-    """Return the pads with which no window reaches beyond them: onnxruntime counts all elements of a window that does,
-    where AveragePool counts those up to the end of the padding.
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """The windows along one axis of an image: int64 scalars. last: where the last one begins, in the padded image."""
+
+    size: Term
+    window: int
+    stride: int
+    before: Term
+    last: Term
+
+    @property
+    def after(self) -> Term:
+        """The padding behind the image into which the last window reaches."""
+        return (self.last + self.window - self.size - self.before).at_least(0)
+
+    def counts(self) -> Term:
+        """Return how many elements of the image are in each window, or in all of them."""
+        f = self.size.formula
+        starts = f.counting(self.last / self.stride + 1) * self.stride - self.before
+        counts = (starts + self.window).at_most(self.size) - starts.at_least(0)
+        known = counts.elements
+        return counts if known is None or (known != self.window).any() else f.number([self.window])
+
+
+def _sides(node: NodeAtBoundary, f: Formula, sizes: Sequence[Term]) -> list[_Side]:
+    """Return the windows along each axis. They may reach beyond the padding, but they begin before its end."""
+    windows, rank = node.known_value("kernel_shape"), len(sizes)
+    strides, pads = node.known_value("strides", [1] * rank), node.known_value("pads", [0] * 2 * rank)
+    kind, is_up = node.known_value_or_default("auto_pad"), node.known_is_set("ceil_mode")
+    sides = []
+    for axis, (size, window, stride) in enumerate(zip(sizes, windows, strides, strict=True)):
+        if kind in ("SAME_UPPER", "SAME_LOWER"):
+            last = (size - 1) / stride * stride
+            # The kernel skips elements before the first window where strides are larger than windows.
+            before = (last + window - size + (1 if kind == "SAME_LOWER" else 0)) / 2
+        else:
+            ends = pads[axis], pads[rank + axis]
+            start, end = (0, 0) if kind == "VALID" else ends
+            before, room = f.number(start), size + (start + end - window)
+            last = (room + (stride - 1 if is_up else 0)) / stride * stride
+            # No window begins behind the data.
+            last = last.at_most((size + (start - 1)) / stride * stride) if is_up else last
+        sides.append(_Side(size, window, stride, before, last))
+    return sides
+
+
+def _means(node: NodeAtBoundary, f: Formula, data: Term, sides: Sequence[_Side]) -> Term:
+    """Return the mean of each window.
+
+    The elements are added in the order of the kernel, which AveragePool has in onnxruntime from opset 19 on: in another
+    order, some sums are rounded differently, and some means go to the other side of a half.
     """
-    rank, kernel = len(sides), node.known_value("kernel_shape")
-    pads, strides = node.known_value("pads", [0] * 2 * rank), node.known_value("strides", [1] * rank)
-    if node.known_value_or_default("auto_pad") != "NOTSET" or not all(isinstance(size, int) for size in sides):
+    windows, axes = [side.window for side in sides], range(2, len(sides) + 2)
+    pads = f.vector([0, 0, *(side.before for side in sides), 0, 0, *(side.after for side in sides)])
+    if math.prod(windows) > _MANY_PLACES:
+        return _means_of_large_windows(node, f, data, sides, pads)
+    if pads.elements is None or pads.elements.any():
+        data = f.apply("Pad", data, pads)
+    last, strides = f.vector([side.last for side in sides]), f.number([side.stride for side in sides])
+    parts = [
+        f.apply("Slice", data, f.number(place), last + f.number(place) + 1, f.number(list(axes)), strides)
+        for place in itertools.product(*map(range, windows))
+    ]
+    total = functools.reduce(lambda left, right: left + right, parts)
+    if node.known_is_set("count_include_pad"):
+        return total / math.prod(windows)
+    rows = [side.counts().reshape(-1, *[1] * (len(sides) - 1 - axis)) for axis, side in enumerate(sides)]
+    return total / f.product(rows).cast("float32")
+
+
+def _means_of_large_windows(node: NodeAtBoundary, f: Formula, data: Term, sides: Sequence[_Side], pads: Term) -> Term:
+    """Return AveragePool with explicit padding."""
+    if node.to_opset < _ORDERED_SINCE:
         raise Inexact(
-            "with ceil_mode and count_include_pad, onnxruntime also counts elements beyond the padding, and how many "
-            "these are depends on sizes that are not known",
-            "fix the sizes of the image",
+            f"a window has more than {_MANY_PLACES} elements, and AveragePool of onnxruntime adds them in another order"
+            f" below opset {_ORDERED_SINCE}, so that some means are rounded differently",
+            f"convert to opset {_ORDERED_SINCE} or newer",
         )
-    more = []
-    for size, window, stride, before, after in zip(sides, kernel, strides, pads, pads[rank:], strict=False):
-        assert isinstance(size, int)
-        last = -(-(size + before + after - window) // stride)
-        # No window begins behind the data.
-        last -= last * stride >= size + before
-        more.append(max(0, last * stride + window - size - before - after))
-    behind = [after + extra for after, extra in zip(pads[rank:], more, strict=True)]
-    if any(after >= window for after, window in zip(behind, kernel, strict=True)):
+    if pads.elements is None or (pads.elements < 0).any():
         raise Inexact(
-            "with ceil_mode and count_include_pad, its windows reach beyond any padding that AveragePool takes"
+            f"a window has more than {_MANY_PLACES} elements, and its padding is negative, or depends on sizes that are"
+            " not known",
+            "fix the sizes of the image, or write the padding as pads",
         )
-    return [*pads[:rank], *behind]
+    return f.apply(
+        "AveragePool",
+        data,
+        kernel_shape=[side.window for side in sides],
+        strides=[side.stride for side in sides],
+        pads=pads.elements.reshape(2, -1)[:, 2:].reshape(-1).tolist(),
+        count_include_pad=int(node.known_is_set("count_include_pad")),
+    )
 
 
 # Layers -------------------------------------------------------------------------------------------------------------

@@ -181,16 +181,48 @@ _WINDOWS: tuple[dict[str, Any], ...] = (
 @pytest.mark.parametrize("dtype", _TYPES)
 @pytest.mark.parametrize("attributes", _WINDOWS)
 def test_average_pool(attributes: dict[str, Any], dtype: str, halves: bool, last: int) -> None:
-    # AveragePool sums in another order, so that a mean may round to another side of a half: 1 of 3 million elements.
     more = {"kernel_shape": [3, 2], "channels_last": last, **attributes}
     case = Case("QLinearAveragePool", _image(dtype, halves, last, (6, 7)), more, **_EXACT)
     check(case, _NEW_AND_OLD if halves and last else (17,))
 
 
-def test_windows_beyond_the_padding_are_refused() -> None:
-    more = {"kernel_shape": [2, 2], "ceil_mode": 1, "count_include_pad": 1, "strides": [2, 2]}
-    inputs = _image("uint8", True, 0, (5, 5))
-    assert "depends on sizes" in refusal(Case("QLinearAveragePool", inputs, more, free=True))
+def _ordinary(sides: tuple[int, ...], last: int = 0) -> list[Array | None]:
+    """An image and a result whose means often lie next to a half."""
+    scale = np.array(0.1, np.float32)
+    shape = (4, *sides, 8) if last else (4, 8, *sides)
+    return [_bytes("uint8", *shape), scale, np.uint8(1), scale, np.uint8(3)]
+
+
+_UNEVEN: tuple[dict[str, Any], ...] = (
+    {"ceil_mode": 1, "strides": [3, 3]},
+    {"ceil_mode": 1, "strides": [3, 2], "pads": [1, 0, 1, 1], "count_include_pad": 1},
+    {"ceil_mode": 1, "strides": [2, 3], "pads": [0, 1, 1, 1]},
+    {"auto_pad": "VALID", "ceil_mode": 1, "strides": [1, 4]},
+    # Strides larger than windows: the kernel skips elements before the first window.
+    *({"auto_pad": kind, "strides": [5, 4]} for kind in ("SAME_LOWER", "SAME_UPPER")),
+)
+
+
+@pytest.mark.parametrize("sides", [(64,), (16, 16), (6, 6, 6)])
+def test_means_are_rounded_as_the_kernel_rounds_them(sides: tuple[int, ...]) -> None:
+    more = {"kernel_shape": [2] * len(sides)}
+    check(Case("QLinearAveragePool", _ordinary(sides), more, **_EXACT), (24, 19, 18, 13))
+
+
+@pytest.mark.parametrize("free", [False, True])
+@pytest.mark.parametrize("attributes", _UNEVEN)
+def test_windows_of_uneven_images(attributes: dict[str, Any], free: bool) -> None:
+    more = {"kernel_shape": [2, 2], "channels_last": int(free), **attributes}
+    check(Case("QLinearAveragePool", _ordinary((7, 9), int(free)), more, free=free, **_EXACT), (24, 17, 11))
+
+
+def test_large_windows_need_an_ordered_sum() -> None:
+    more = {"kernel_shape": [9, 8], "pads": [1, 0, 0, 2], "ceil_mode": 1, "strides": [3, 2]}
+    case = Case("QLinearAveragePool", _ordinary((13, 14)), more, **_EXACT)
+    check(case, (24, 19))
+    assert "adds them in another order" in refusal(case, 18)
+    same = Case("QLinearAveragePool", case.inputs, {"kernel_shape": [9, 8], "auto_pad": "SAME_UPPER"}, free=True)
+    assert "depends on sizes" in refusal(same, 24)
 
 
 # Layers --------------------------------------------------------------------------------------------------------------
