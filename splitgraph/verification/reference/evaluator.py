@@ -194,7 +194,9 @@ def load(model: onnx.ModelProto, data_folder: Path = Path()) -> ReferenceEvaluat
 
 def run(evaluator: ReferenceEvaluator, feeds: Mapping[str, Value], names: Sequence[str] | None = None) -> list[Value]:
     """Run a prepared model; return the outputs of these names, or all in the order of the graph."""
-    return list(evaluator.run(None if names is None else list(names), dict(feeds)))
+    # Infinities and NaN are results, too, of which NumPy warns.
+    with np.errstate(all="ignore"):
+        return list(evaluator.run(None if names is None else list(names), dict(feeds)))
 
 
 # Operators that replace those of onnx ---------------------------------------------------------------------------------

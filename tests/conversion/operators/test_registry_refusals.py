@@ -178,11 +178,14 @@ def test_edited(
 
 
 def test_no_rule_is_left_out() -> None:
+    load_families()
+    # Those of ai.onnx.ml have tables of their own.
+    others = {schema.name for schema in onnx.defs.get_all_schemas_with_history() if schema.domain == "ai.onnx.ml"}
     rules = {
         (op, boundary, way)
         for (op, boundary), rule in RULES.items()
         for way, predicate in (("up", rule.up), ("down", rule.down))
-        if predicate is not always
+        if predicate is not always and op not in others
     }
     refused = {(op, case.boundary, case.way) for case in CASES for op in case.ops.split()}
     assert rules == refused | {(op, boundary, way) for op, boundary, way, *_ in EDITED}
