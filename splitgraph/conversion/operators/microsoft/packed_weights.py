@@ -305,19 +305,23 @@ def write_gather_block_quantized(node: NodeAtBoundary) -> None:
     bits = node.known_value_or_default("bits")
     if bits not in (2, 4, 8) or gather != 0 or quantize != rank - 1:
         raise Inexact("onnxruntime reads bytes of 2, 4 or 8 bits for each element, in blocks of the last axis only")
+    rows = node.known_rank(1) + rank - 1
+    # DequantizeLinear of onnxruntime takes no single row that is one block.
+    is_single = rows == 1
+    indices, rows = (indices.reshape(1), 2) if is_single else (indices, rows)
     shape = node.shape(0) or ()
-    codes = _rows(f, f.input(0).take(indices), bits, _times(shape[-1], 8 // bits), node.known_rank(1) + rank - 1)
+    codes = _rows(f, f.input(0).take(indices), bits, _times(shape[-1], 8 // bits), rows)
     scales = scales.take(indices)
     last = (node.shape(2) or (None,))[-1]
     zeros = f.number(2 ** (bits - 1), "uint8").expanded(f.apply("Shape", scales, gives="int64"))
     if node.uses_input(3):
         packed = (node.shape(3) or (None,))[-1]
-        rows = node.known_rank(1) + rank - 1
         zeros = _rows(f, f.input(3).take(indices), bits, _times(packed, 8 // bits), rows)
         if last is None or packed is None or last != _times(packed, 8 // bits):
             count = f.apply("Shape", scales, gives="int64").sliced(-1)
             zeros = zeros.sliced(f.number([0]), count, rows - 1)
-    f.give(f.apply("DequantizeLinear", codes, scales, zeros, gives=scales.dtype, axis=-1, block_size=block))
+    numbers = f.apply("DequantizeLinear", codes, scales, zeros, gives=scales.dtype, axis=-1, block_size=block)
+    f.give(numbers.squeezed(0) if is_single else numbers)
 
 
 def _times(size: object, factor: int) -> int:
@@ -326,5 +330,11 @@ def _times(size: object, factor: int) -> int:
 
 
 def _rows(f: Formula, packed: Term, bits: int, width: int, rank: int) -> Term:
-    """Unpack bytes along the last of `rank` axes, which becomes as wide as given."""
-    return packed if bits == 8 else unpack(packed, bits).reshape(*[0] * (rank - 1), width)
+    """Unpack bytes along the last of `rank` axes, which becomes as wide as given; -1 where that is not known."""
+    if bits == 8:
+        return packed
+    if width >= 0:
+        return unpack(packed, bits).reshape(*[0] * (rank - 1), width)
+    # With a dimension of 0, Reshape does not find out -1.
+    shape = f.apply("Shape", packed, gives="int64") * f.number([*[1] * (rank - 1), 8 // bits])
+    return f.apply("Reshape", unpack(packed, bits), shape)

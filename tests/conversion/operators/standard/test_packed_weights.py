@@ -255,6 +255,15 @@ def test_rows_of_bytes(bits: int, blocks: int, zeros: bool) -> None:
     check(_rows(bits, blocks, zeros, "float32", np.int64(2), rank=3), (24,))
 
 
+# onnxruntime takes no zero points of free sizes.
+@pytest.mark.parametrize(("zeros", "free"), [(False, False), (False, True), (True, False)])
+@pytest.mark.parametrize("blocks", [1, 2])
+@pytest.mark.parametrize("bits", [2, 4, 8])
+def test_one_row_and_no_rows(bits: int, blocks: int, zeros: bool, free: bool) -> None:
+    check(_rows(bits, blocks, zeros, "float32", np.int64(2), free=free), (24, 13))
+    check(_rows(bits, blocks, zeros, "float32", np.zeros((2, 0), np.int64), free=free), (24, 13))
+
+
 def _narrow(dtype: str, gather: int, quantize: int, zeros: bool) -> tuple[onnx.ModelProto, dict[str, Array]]:
     """A model with a table of 4 bits, which onnxruntime takes as an initializer only."""
     shape, lowest = [3, 4, 16], -8 if dtype == "int4" else 0
