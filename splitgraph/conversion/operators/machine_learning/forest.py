@@ -145,7 +145,22 @@ def read_forest(node: Attributes, prefix: str) -> Forest:
     )
     if np.isin(begins, np.concatenate([true[~is_leaf], false[~is_leaf]])).any():
         raise Inexact("a tree does not begin with its root")
+    if prefix == "target" and node.known_value("n_targets") == 1:
+        forest = _with_values_as_weights(forest)
     return _checked(forest)
+
+
+def _with_values_as_weights(forest: Forest) -> Forest:
+    """Return the trees of one target with a weight in each leaf. The kernel keeps the one weight of a leaf in the place
+    of its threshold: a leaf without a weight gives its threshold.
+    """
+    bare = np.setdiff1d(np.flatnonzero(forest.modes == LEAF), forest.holders)
+    return replace(
+        forest,
+        holders=np.concatenate([forest.holders, bare]),
+        targets=np.concatenate([forest.targets, np.zeros(len(bare), np.int64)]),
+        weights=np.concatenate([forest.weights, forest.thresholds[bare].astype(forest.weights.dtype)]),
+    )
 
 
 def _integers(node: Attributes, name: str) -> Array:

@@ -135,8 +135,8 @@ def svm_classifier(node: NodeAtBoundary) -> None:
         raise Inexact("it gives probabilities, which are found step by step")
     if len(sizes) != count or count < 2 or len(rho) != len(pairs) or len(coefficients) != (count - 1) * len(vectors):
         raise Inexact("its support vectors, coefficients or rho do not fit its labels")
-    weights = _weights_of_pairs(pairs, sizes, coefficients.reshape(count - 1, -1))
-    scores = _product(f, _kernel(node, f, _rows(node, f), vectors), weights) + f.term(rho)
+    kernel = _kernel(node, f, _rows(node, f), vectors)
+    scores = _scores_of_pairs(f, kernel, pairs, sizes, coefficients.reshape(count - 1, -1)) + f.term(rho)
     votes = np.zeros((2, len(pairs), count), np.float32)
     for place, (first, second) in enumerate(pairs):
         votes[0, place, first] = votes[1, place, second] = 1
@@ -146,14 +146,26 @@ def svm_classifier(node: NodeAtBoundary) -> None:
     f.give(labels.take(position), f.joined([-scores, scores], 1) if count == 2 else scores)
 
 
-def _weights_of_pairs(pairs: list[tuple[int, int]], sizes: list[int], coefficients: Array) -> Array:
-    """Return the weight of each support vector in the score of each pair. coefficients: [classes - 1, vectors]; a
+def _scores_of_pairs(f: Formula, kernel: Term, pairs: list[tuple[int, int]], sizes: list[int], weights: Array) -> Term:
+    """Return the scores of pairs of classes, [rows, pairs]. kernel: [rows, vectors]. weights: [classes - 1, vectors]; a
     vector has one for each other class.
+
+    Each class has a product of its own: a weight of 0 for the vectors of other classes would make NaN of an infinite
+    kernel.
     """
-    starts = np.cumsum([0, *sizes])
-    weights = np.zeros((int(starts[-1]), len(pairs)), np.float32)
-    for place, (first, second) in enumerate(pairs):
-        for own, other in ((first, second), (second, first)):
-            mine = slice(int(starts[own]), int(starts[own + 1]))
-            weights[mine, place] = coefficients[other - (other > own), mine]
-    return weights
+    if len(sizes) == 2:
+        return _product(f, kernel, weights.T)
+    ends, others = np.cumsum(sizes), len(weights)
+    parts = []
+    for size, end in zip(sizes, ends, strict=True):
+        mine = range(int(end) - size, int(end))
+        if size:
+            parts.append(_product(f, kernel.take(list(mine), 1), weights[:, mine].T))
+        else:
+            shape = f.joined([f.shape(kernel.name).take([0]), f.number([others])])
+            parts.append(f.number(0.0, "float32").expanded(shape))
+    both = f.joined(parts, 1)
+    # The numbers of a class leave out the class itself.
+    of_first = [first * others + second - 1 for first, second in pairs]
+    of_second = [second * others + first for first, second in pairs]
+    return both.take(of_first, 1) + both.take(of_second, 1)

@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-# The modes that hold where the feature is less than, equal to or greater than the threshold.
-_WHERE_LESS, _WHERE_EQUAL, _WHERE_GREATER = (LEQ, LT, NEQ), (LEQ, GTE, EQ), (GTE, GT, NEQ)
+# The modes that hold where each comparison of the feature with the threshold holds. NEQ is no "less or greater", as NaN
+# is unequal to all numbers.
+_COMPARISONS = {LT: (LEQ, LT), EQ: (LEQ, GTE, EQ), GT: (GTE, GT), NEQ: (NEQ,)}
 
 
 def computed_scores(f: Formula, data: Term, forest: Forest, count: int, aggregate: str) -> Term:
@@ -106,17 +107,16 @@ def _compared(f: Formula, values: Term, nodes: Term, forest: Forest, branches: i
     modes = np.unique(every)
     if len(modes) == 1:
         holds = _holds(f, int(modes[0]), values, thresholds)
-        for_nan = forest.missing[:branches] & (every != NEQ)
     else:
         parts = []
-        for kinds, mode in ((_WHERE_LESS, LT), (_WHERE_EQUAL, EQ), (_WHERE_GREATER, GT)):
+        for mode, kinds in _COMPARISONS.items():
             if np.isin(kinds, modes).any():
                 counts = f.term(np.isin(every, kinds)).take(nodes)
                 parts.append(_holds(f, mode, values, thresholds) & counts)
         holds = parts[0]
         for part in parts[1:]:
             holds = holds | part
-        for_nan = forest.missing[:branches] | (every == NEQ)
+    for_nan = forest.missing[:branches] & (every != NEQ)
     if for_nan.any():
         is_nan = f.apply("IsNaN", values, gives="bool")
         holds = holds | (is_nan if for_nan.all() else is_nan & f.term(for_nan).take(nodes))

@@ -120,8 +120,7 @@ def write_regressor_scores(node: NodeAtBoundary, compute: Compute) -> None:
     numbers = scores.numbers
     if len(base):
         moved = numbers + f.number(base, forest.dtype)
-        is_all = count == 1 or scores.always.all()
-        numbers = moved if is_all else f.where(scores.has(), moved, 0)
+        numbers = moved if scores.always.all() else f.where(scores.has(), moved, 0)
     # With one target, the kernels apply no other transform.
     if count > 1 or post == "PROBIT":
         numbers = transformed(f, numbers, post)

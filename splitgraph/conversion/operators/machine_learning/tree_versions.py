@@ -77,11 +77,8 @@ def regressor_in_nodes(node: NodeAtBoundary) -> None:
 @downward("TreeEnsembleClassifier", 3)
 def classifier_in_nodes(node: NodeAtBoundary) -> None:
     """Write trees of float64, which have no other form below version 3."""
-    write_classes(node, computed_scores, _named_by_classes)
-
-
-def _named_by_classes(f: Formula, position: Term, texts: list[str]) -> Term:
-    return f.value(f.node.write_own("LabelEncoder", [position.name], "label", classes_strings=texts), "string")
+    # At version 2, where this step ends, LabelEncoder has keys and values already.
+    write_classes(node, computed_scores, _named_by_keys)
 
 
 # TreeEnsemble ---------------------------------------------------------------------------------------------------------

@@ -8,7 +8,15 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from conversion.operators.machine_learning.trees import MODES, Growing, new_attributes, old_attributes, tensor
+from conversion.operators.machine_learning.trees import (
+    MODES,
+    Branch,
+    Growing,
+    Leaf,
+    new_attributes,
+    old_attributes,
+    tensor,
+)
 from conversion.operators.machine_learning.versions import OneNode, every, run, texts
 
 import splitgraph
@@ -326,6 +334,34 @@ def test_support_vector_machines(name: str) -> None:
     check(SVM[name], tolerance=2e-5)
 
 
+# The first rows make the kernels of some vectors infinite, and of others NaN.
+FAR = np.array([[np.inf, 0.0], [0.0, -np.inf], [np.nan, 1.0], [2.0, 1.0], [-1.0, 0.5]], "float32")
+INFINITE = {
+    f"{kind} {sizes}": OneNode(
+        "SVMClassifier",
+        1,
+        FAR,
+        {
+            "kernel_type": kind,
+            "kernel_params": [0.4, 0.3, 2.0],
+            "support_vectors": [float(each) for each in range(-3, 2 * sum(sizes) - 3)],
+            "coefficients": [0.5 - 0.75 * (place % 3) for place in range((len(sizes) - 1) * sum(sizes))],
+            "rho": [0.1 * place for place in range(len(sizes) * (len(sizes) - 1) // 2)],
+            "vectors_per_class": sizes,
+            "classlabels_ints": [7, 8, 9, 4][: len(sizes)],
+        },
+        outputs=2,
+    )
+    for kind in KERNELS
+    for sizes in ([2, 3], [1, 3, 2], [1, 1, 1, 1], [2, 0, 1])
+}
+
+
+@pytest.mark.parametrize("name", INFINITE)
+def test_an_infinite_kernel_counts_for_its_own_classes_alone(name: str) -> None:
+    check(INFINITE[name], tolerance=2e-5)
+
+
 # Trees ----------------------------------------------------------------------------------------------------------------
 
 
@@ -368,7 +404,22 @@ def test_tree_classifiers(post: str, count: int, sets: list[list[int]], labels: 
 
 @pytest.mark.parametrize("rows", [1, 0])
 def test_trees_of_leaves_alone_give_a_row_for_each_row(rows: int) -> None:
-    from conversion.operators.machine_learning.trees import Leaf
-
     attributes = {**old_attributes([Leaf(((0, 1.5),)), Leaf(((0, 2.0),))], "target"), "n_targets": 1}
     check(OneNode("TreeEnsembleRegressor", 1, ROWS[:rows], attributes, free=True))
+
+
+@pytest.mark.parametrize("missing", [0, 1])
+@pytest.mark.parametrize("other", MODES)
+def test_every_number_is_unequal_to_a_threshold_of_nan(other: str, missing: int) -> None:
+    inner = Branch(1, other, NAN, bool(missing), Leaf(((0, 2.0),)), Leaf(((0, 4.0),)))
+    trees = [Branch(0, "BRANCH_NEQ", NAN, bool(missing), inner, Leaf(((0, 1.0),)))]
+    attributes = {**old_attributes(trees, "target"), "n_targets": 1}
+    data = every([[1, 2, 0], [NAN, NAN, 0], [3, NAN, 0], [NAN, 4, 0]], "float32")
+    check(OneNode("TreeEnsembleRegressor", 1, data, attributes), tolerance=0)
+
+
+@pytest.mark.parametrize("labels", [[7, 8], [7, 8, 9]], ids=len)
+def test_a_value_of_a_leaf_is_no_weight_of_a_class(labels: list[int]) -> None:
+    held = [Branch(0, "BRANCH_LEQ", 0.0, False, Leaf(((0, 0.25), (1, -0.5))), Leaf(())), Leaf(((0, 0.5), (1, 1.0)))]
+    attributes = {**old_attributes(held, "class"), "nodes_values": [0.0, 7.0, 5.0, 3.0], "classlabels_int64s": labels}
+    check(OneNode("TreeEnsembleClassifier", 1, ROWS, attributes, outputs=2))

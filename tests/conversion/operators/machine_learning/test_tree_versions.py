@@ -70,6 +70,13 @@ REFUSED: dict[str, tuple[OneNode, int, str]] = {
         5,
         "does not begin with its root",
     ),
+    "a value that is no weight": (
+        _regressor(
+            [Branch(0, "BRANCH_LEQ", 0.5, False, Leaf(((0, 1.5),)), Leaf(()))], 3, nodes_values=[0.5, 7.0, np.inf]
+        ),
+        5,
+        "a weight is infinite or NaN",
+    ),
     "unknown mode": (_regressor(ONE, 3, nodes_modes=["BRANCH_X", "LEAF", "LEAF"]), 5, "'BRANCH_X'"),
     "unknown child": (_regressor(ONE, 3, nodes_truenodeids=[7, 0, 0]), 5, "a node that it does not have"),
     "circle": (_ensemble(ONE, nodes_truenodeids=[0], nodes_trueleafs=[0]), 3, "leads back to itself"),
@@ -190,6 +197,47 @@ def test_members_are_equal_and_not_truncated(members: tuple[float, ...], tracks:
     result = splitgraph.convert(one.model(), opset={"ai.onnx.ml": 3}).model
     is_in = [float(row) in members or (tracks and np.isnan(row)) for row in data[:, 0]]
     np.testing.assert_array_equal(run(result, data)[0][:, 0], np.where(is_in, 1.0, 2.0))
+
+
+# A leaf without a weight, in the first tree alone, in all, or reached by a row of NaN.
+BARE: dict[str, list[Tree]] = {
+    "one tree": [Branch(0, "BRANCH_LEQ", 0.5, False, Leaf(((0, 0.25),)), Leaf(()))],
+    "one of two": [Branch(0, "BRANCH_LEQ", 0.5, True, Leaf(()), Leaf(((0, -0.5),))), *ONE],
+    "all": [
+        Branch(1, "BRANCH_GT", 0.5, True, Leaf(()), Leaf(((0, -0.5),))),
+        Branch(0, "BRANCH_LT", 0.5, True, Leaf(((0, 2.0),)), Leaf(())),
+        Leaf(()),
+    ],
+}
+
+
+@pytest.mark.parametrize("values", [None, -0.25], ids=["zeros", "values"])
+@pytest.mark.parametrize("base", [[], [0.75]], ids=["", "base"])
+@pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.parametrize("trees", BARE)
+@pytest.mark.parametrize("aggregate", AGGREGATES)
+def test_a_leaf_without_a_weight(
+    aggregate: str, trees: str, count: int, base: list[float], values: float | None
+) -> None:
+    """The kernel gives its value where there is one target, and nothing where there are two."""
+    more: dict[str, Any] = {"n_targets": count, "aggregate_function": aggregate}
+    if base:
+        more["base_values"] = base * count
+    one = _regressor(BARE[trees], 1, **more)
+    if values is not None:
+        modes = one.attributes["nodes_modes"]
+        held = [values * place if mode == "LEAF" else 0.5 for place, mode in enumerate(modes, 1)]
+        one = OneNode(one.operator, 1, one.data, {**one.attributes, "nodes_values": held})
+    for goal in (3, 5):
+        check(one, goal)
+
+
+@pytest.mark.parametrize("labels", [["a", "b", "c"], ["a", "b"]], ids=len)
+@pytest.mark.parametrize("goal", [2, 1])
+def test_strings_of_double_trees_below_version_3(goal: int, labels: list[str]) -> None:
+    trees: list[Tree] = [Branch(0, "BRANCH_LEQ", 0.1, True, Leaf(((0, 0.3), (1, 0.4))), Leaf(((0, 0.6), (1, 0.1))))]
+    one = _classifier(trees, 3, ROWS.astype("float64"), "float64", classlabels_strings=labels)
+    assert operators(check(one, goal, exact=False))[-1] != "ai.onnx.ml.TreeEnsembleClassifier"
 
 
 # Classifiers ----------------------------------------------------------------------------------------------------------
