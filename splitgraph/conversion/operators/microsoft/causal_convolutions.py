@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from splitgraph.conversion.notation.formula import Formula, Term
 from splitgraph.conversion.notation.node_at_boundary import Inexact, NodeAtBoundary
 from splitgraph.conversion.operators.microsoft.activations import swish
@@ -36,8 +38,13 @@ def write_causal_conv_with_state(node: NodeAtBoundary) -> None:
         state = f.filled(f.vector([f.size(0, 0), channels, length]), 0, dtype)
     joined = f.joined([state, data], 2)
     terms = [joined.cast("float32"), widened(f, 1), *((widened(f, 2),) if node.uses_input(2) else ())]
-    result = _activated(f, f.apply("Conv", *terms, group=channels, dilations=[dilation], kernel_shape=[taps]))
-    kept = joined.sliced(f.size(0, 1 if last else 2).reshape(1), axis=2)
+    tokens = f.size(0, 1 if last else 2).reshape(1)
+    # Conv of onnxruntime gives no empty result: where there may be no tokens, it gives one more.
+    may_be_none = tokens.elements is None or not tokens.elements.any()
+    sizes: dict[str, Any] = {"group": channels, "dilations": [dilation], "kernel_shape": [taps]}
+    result = f.apply("Conv", *terms, **sizes, pads=[0, int(may_be_none)])
+    result = _activated(f, result.sliced(f.number([0]), tokens, 2) if may_be_none else result)
+    kept = joined.sliced(tokens, axis=2)
     f.give(*(_back(f, term, node, last=last) for term in (result.cast(dtype), kept)))
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from splitgraph.conversion.notation.formula import Formula, Term
+from splitgraph.conversion.notation.formula import Formula, Term, has_no_zero
 from splitgraph.conversion.notation.node_at_boundary import Inexact, NodeAtBoundary
 from splitgraph.conversion.operators.microsoft.activations import swish
 from splitgraph.conversion.operators.microsoft.packed_weights import codes_of, is_constant, middle_codes
@@ -74,7 +74,9 @@ def _give_sum(node: NodeAtBoundary, f: Formula, shares: Term, weights: list[Term
     # An expert that is not chosen must not make infinity times 0.
     chosen = f.where(each.equals(0), 0.0, results) * each
     total = chosen.reduced("ReduceSum", [0])
-    f.give(f.apply("Reshape", total, f.shape(node.inputs[0])).cast(node.known_dtype(0)))
+    if len(shape) > 2:
+        total = total.with_shape(f.shape(node.inputs[0]), dense=has_no_zero(node, node.inputs[0]))
+    f.give(total.cast(node.known_dtype(0)))
 
 
 def _layer(node: NodeAtBoundary, f: Formula, data: Term, weights: Term, bias: int) -> Term:

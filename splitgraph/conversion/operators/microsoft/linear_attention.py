@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from splitgraph.conversion.notation.formula import Formula, Term
+from splitgraph.conversion.notation.formula import Formula, Term, has_no_zero
 from splitgraph.conversion.notation.node_at_boundary import Inexact, NodeAtBoundary
 from splitgraph.conversion.operators.microsoft.normalizations import widened
 from splitgraph.conversion.operators.microsoft.scaled_products import inverse_root
@@ -80,7 +80,14 @@ class _Recurrence:
             state, output = self.f.loop(length, [state], step, [sizes, stacked])
             output = output.transposed(1, 0, 2, 3, 4)
         scale = inverse_root(self.f.number(self.key_size)) if self.scale is None else self.scale
-        return [output.reshape(0, 0, self.heads * self.value_size) * scale, state]
+        return [self._by_token(output, length) * scale, state]
+
+    def _by_token(self, output: Term, length: Term) -> Term:
+        """Join the heads of a token. After no steps, Loop does not know the size of the batch."""
+        width = self.heads * self.value_size
+        if has_no_zero(self.f.node, self.query.name):
+            return output.reshape(0, 0, width)
+        return output.with_shape(self.f.vector([self._batch(), length, width]), dense=False)
 
     def _by_operator(self, rule: str) -> list[Term]:
         terms = [self.query, self.key, self.value, self.state, self.decay, self.rate]
@@ -94,7 +101,10 @@ class _Recurrence:
         query = self.query.reshape(0, 0, self.kept, self.heads // self.kept, self.key_size)
         key = self.key.reshape(0, 0, self.kept, self.key_size, 1)
         value = self.value.reshape(0, 0, self.kept, 1, self.value_size)
-        decay = None if self.decay is None else self.f.apply("Exp", self.decay).reshape(0, 0, self.kept, -1, 1)
+        decay = None
+        if self.decay is not None:
+            each = self.f.sizes(self.decay.name, 3)[2] / self.kept
+            decay = self.f.apply("Exp", self.decay).shaped([0, 0, self.kept, each, 1])
         rate = None if self.rate is None else self.rate.unsqueezed(3, 4)
         return query, key, value, decay, rate
 
@@ -112,15 +122,13 @@ class _Recurrence:
         return data.take(number, 1)
 
     def _length(self) -> Term:
-        shape = self.f.node.values.type_of(self.query.name).shape
-        size = shape[1] if shape is not None else None
-        if isinstance(size, int):
-            return self.f.number(size)
-        return self.f.apply("Shape", self.query, gives="int64").take(1)
+        return self.f.sizes(self.query.name, 3)[1]
+
+    def _batch(self) -> Term:
+        return self.f.sizes(self.query.name, 3)[0]
 
     def _zeros(self) -> Term:
-        batch = self.f.apply("Shape", self.query, gives="int64").take(0)
-        return self.f.filled(self.f.vector([batch, self.kept, self.key_size, self.value_size]), 0, "float32")
+        return self.f.filled(self.f.vector([self._batch(), self.kept, self.key_size, self.value_size]), 0, "float32")
 
 
 def _repeated(data: Term, heads: int, wanted: int, size: int) -> Term:

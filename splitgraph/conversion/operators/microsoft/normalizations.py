@@ -187,14 +187,12 @@ def split_by_branch(f: Formula, index: int, rank: int, branches: int) -> Term:
     the axis already.
     """
     data = widened(f, index)
-    return _last_axis_as(data, rank, branches, _quotient(f.node, index, branches)) if branches else data
+    return _last_axis_as(data, rank, branches, f.size(index, -1) / branches) if branches else data
 
 
 def merge_branches(f: Formula, result: Term, rank: int, index: int) -> Term:
     """Give a result (..., branches, size) the last axis of an input again."""
-    shape = f.node.shape(index)
-    size = shape[-1] if shape else None
-    return result.reshape(*[0] * (rank - 1), size if isinstance(size, int) else -1)
+    return _last_axis_as(result, rank, f.size(index, -1))
 
 
 def _quotient(node: NodeAtBoundary, index: int, parts: int) -> int:
@@ -204,8 +202,9 @@ def _quotient(node: NodeAtBoundary, index: int, parts: int) -> int:
     return size // parts if isinstance(size, int) else -1
 
 
-def _last_axis_as(data: Term, rank: int, *sizes: int) -> Term:
-    return data.reshape(*[0] * (rank - 1), *sizes)
+def _last_axis_as(data: Term, rank: int, *sizes: Term | int) -> Term:
+    """Reshape the axes behind the first ones. Beside a dimension of 0, Reshape does not find out -1."""
+    return data.shaped([*[0] * (rank - 1), *sizes])
 
 
 @standard("BranchwiseRMSNorm", epsilon=1e-5, num_branches=0)
@@ -241,7 +240,7 @@ def write_gated_rms_norm(node: NodeAtBoundary) -> None:
     shape, length = node.shape(0), (node.shape(1) or (None,))[0]
     is_one_group = shape is not None and shape[-1] is not None and shape[-1] == length
     if not is_one_group:
-        data = data.shaped([*[0] * (rank - 1), -1, length if isinstance(length, int) else f.size(1, 0)])
+        data = _last_axis_as(data, rank, f.size(0, -1) / f.size(1, 0), f.size(1, 0))
     result = data * inverse_root_mean_square(data, node.known_value_or_default("epsilon")) * scale
     if not is_one_group:
         result = merge_branches(f, result, rank, 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -58,6 +59,15 @@ def test_equal_probabilities() -> None:
         router = np.tile(np.array(row, np.float32), (5, 1))
         for many in (1, 2, 3):
             check(_experts({"k": many}, router=router), (17,))
+
+
+@pytest.mark.parametrize("free", [False, True])
+@pytest.mark.parametrize("lead", [(0,), (0, 0), (2, 0), (0, 2)])
+def test_no_tokens(lead: tuple[int, ...], free: bool) -> None:
+    tokens = prod(lead)
+    inputs = [_floats(*lead, 4), _floats(tokens, 3), _floats(3, 5, 4), None, _floats(3, 4, 5)]
+    case = Case("MoE", inputs, {"k": 2}, constants=frozenset({2, 4}), free=free, widths=True)
+    check(case, (24, 17, 13, 11))
 
 
 def test_as_many_inner_as_outer_sizes() -> None:

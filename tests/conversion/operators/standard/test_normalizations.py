@@ -203,6 +203,15 @@ def test_root_mean_squares_of_parts(case: Case) -> None:
     check(case, (24, 13))
 
 
+@pytest.mark.parametrize("free", [False, True])
+@pytest.mark.parametrize("lead", [(0, 3), (2, 0)])
+def test_no_rows(lead: tuple[int, int], free: bool) -> None:
+    gated = Case("GatedRMSNorm", [_data(*lead, 6), _data(3), _data(*lead, 6)], free=free)
+    parts = Case("BranchwiseRMSNorm", [_data(*lead, 6), _data(2, 3)], {"num_branches": 2}, free=free)
+    for case in (gated, parts):
+        check(case, (24, 13, 11))
+
+
 def test_a_scale_that_may_be_for_one_branch_or_for_all_is_refused() -> None:
     case = Case("BranchwiseRMSNorm", [_data(2, 3, 5), _data(5)], free=True)
     assert "its sizes do not tell" in refusal(case)

@@ -56,7 +56,7 @@ def _linear(
     row = (_BATCH, length)
     given: list[Array | None] = [
         _data(*row, queries * _KEY),
-        _keys(*row, min(heads)).reshape(*row, -1),
+        _keys(*row, min(heads)).reshape(*row, min(heads) * _KEY),
         _data(*row, kept * _VALUE),
         _data(_BATCH, kept, _KEY, _VALUE) if state else None,
         -np.abs(_data(*row, kept * (_KEY if by_element else 1))) if "gated" in rule else None,
@@ -233,6 +233,25 @@ def test_every_opset() -> None:
     check(_net(heads=(2, 4), attributes={"gate_activation": "softplus"}))
     check(_conv(last=(3,)))
     check(_varlen())
+
+
+_EMPTY = [
+    *(_linear(rule, length=0, free=free, widths=free) for rule in _RULES for free in (False, True)),
+    _linear("gated", length=0, by_element=True, state=False, free=True, widths=True),
+    *(
+        _conv(0, taps, last=last, state=state, free=free)
+        for taps in (1, 2)
+        for last in ((), (3,))
+        for state in (False, True)
+        for free in (False, True)
+    ),
+    _conv(0, last=(3, 2), attributes={"activation": "silu", "dilation": 2}),
+]
+
+
+@pytest.mark.parametrize("case", _EMPTY, ids=_name)
+def test_no_tokens(case: Case) -> None:
+    check(case, (24, 13, 11))
 
 
 def test_a_token_takes_no_loop() -> None:
