@@ -453,7 +453,8 @@ _code(
     "SG426",
     "maps are dropped",
     "convert --drop-zipmap makes outputs of the tensors that ZipMap turns into maps, one for each row. The columns are "
-    "in the order of the labels. A ZipMap that another node of the model reads stays.",
+    "in the order of the labels. A ZipMap stays if another node of the model reads it, or if a function or a body "
+    "holds it.",
     "Read column i of the output for the i-th label.",
 )
 
