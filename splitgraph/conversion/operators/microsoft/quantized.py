@@ -130,10 +130,12 @@ def write_sigmoid(node: NodeAtBoundary) -> None:
 
 @standard("QLinearSoftmax", axis=-1)
 def write_softmax(node: NodeAtBoundary) -> None:
-    """Write Softmax, multiplied by the number of whole steps in 1; halves are rounded up.
+    """Write Softmax, multiplied by the number of whole steps in 1.
 
-    The kernel takes the reciprocal of the scale for an integer. Below opset 13 (attribute opset), the axes from the
-    given one on are one row.
+    The kernel takes the reciprocal of the scale for an integer. It reads the exponentials from a table of float32 and
+    adds them in their order, so that a share next to a half may go to its other side: 1 of 5000 elements in rows of a
+    few equal numbers, 1 of 100000 in others. Below opset 13 (attribute opset), the axes from the given one on are one
+    row.
     """
     f, axis = Formula(node), node.known_value_or_default("axis")
     data = dequantized(node, f, 0)
@@ -144,7 +146,7 @@ def write_softmax(node: NodeAtBoundary) -> None:
     else:
         shares = f.apply("Softmax", data, axis=axis)
     number = (1.0 / scalar(node, f, 3)).floor()
-    f.give(shifted((shares * number + 0.5).floor(), f.number(1, "float32"), as_it_is(node, f, 4)))
+    f.give(shifted(shares * number, f.number(1, "float32"), as_it_is(node, f, 4)))
 
 
 @standard("QLinearWhere")

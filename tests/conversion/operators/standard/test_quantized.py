@@ -106,6 +106,18 @@ def test_softmax(dtype: str, opset: int, axis: int, scale: float) -> None:
     check(case, _NEW_AND_OLD if scale == 0.3 else (17,))
 
 
+@pytest.mark.parametrize("steps", [1, 3, 5])
+@pytest.mark.parametrize("dtype", _TYPES)
+@pytest.mark.parametrize("zero", [0, 3])
+def test_halves_of_softmax(zero: int, dtype: str, steps: int) -> None:
+    # Two equal maxima, alone and beside a number that leaves them a little less than a half.
+    data = np.array([[100, 100, 0, 0], [100, 100, 7, 3], [90, 100, 100, 100], [1, 50, 50, 10]], dtype)
+    for scale in (0.17, 1):
+        target = [np.array(1 / steps, np.float32), np.array(zero, dtype)]
+        inputs = [data, np.array(scale, np.float32), np.array(1, dtype), *target]
+        check(Case("QLinearSoftmax", inputs, {"opset": 13, "axis": -1}, **_EXACT), (24, 17))
+
+
 @pytest.mark.parametrize("halves", [False, True])
 @pytest.mark.parametrize("dtype", _TYPES)
 @pytest.mark.parametrize("other", [(4, 500), (500,), (1,)])
