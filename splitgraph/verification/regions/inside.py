@@ -12,7 +12,10 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 
+import onnx
+
 from splitgraph.inference import infer_model
+from splitgraph.model.value_type import UNKNOWN, ValueType
 from splitgraph.verification.budget import Budget
 from splitgraph.verification.engines.engine_process import Attempt, Workplace, workplace
 from splitgraph.verification.models.dependence import index_inputs, shape_inputs, values_of_elements
@@ -152,11 +155,26 @@ class _Inside:
         return feeds
 
     def _typed(self, number: int, feeds: Mapping[str, Value]) -> ComparedModel:
-        model = self._body.models[number]
+        model, known = self._body.models[number], self._known_types()
         for value in model.graph.input:
             value.type.CopyFrom(type_of(feeds[value.name]))
+            _fix_sizes(value.type, known.get(value.name, UNKNOWN))
         side = self._local.found.sides[number]
         return ComparedModel(model, model, infer_model(model, fill=False), folder=side.folder)
+
+    def _known_types(self) -> dict[str, ValueType]:
+        """Return what inference knows of the inputs of the models: from the values around the body, and inside it. A
+        size that is a number there is no other one in any run.
+        """
+        side, body = self._local.found.before, self._body
+        formal = [value.name for each in body.node.attribute if each.name == body.attribute for value in each.g.input]
+        types, names = (
+            (side.graphs.get(body.locations[0], {}), formal) if body.attribute else (side.types, body.node.input)
+        )
+        known = {name: side.types.get(around, UNKNOWN) for name, around in body.outer.items()}
+        return known | {
+            name: types.get(own, UNKNOWN) for name, own in zip(body.inputs, names, strict=False) if name and own
+        }
 
     def _run_steps(self, check: LocalCheck, feeds: Mapping[str, Value], place: Workplace) -> list[Attempt]:
         """Run the body on the values of its first steps; return these."""
@@ -251,3 +269,13 @@ class _Inside:
         side = self._local.found.before
         maker = side.makers.get(name)
         return not self._local.is_drawable(name) or (maker is not None and side.nodes[maker].op_type in LIMITING)
+
+
+def _fix_sizes(declared: onnx.TypeProto, known: ValueType) -> None:
+    """Write the sizes that are known as numbers into the type of a tensor."""
+    dims = declared.tensor_type.shape.dim if declared.HasField("tensor_type") else ()
+    if known.shape is None or len(dims) != len(known.shape):
+        return
+    for dim, size in zip(dims, known.shape, strict=True):
+        if isinstance(size, int):
+            dim.dim_value = size

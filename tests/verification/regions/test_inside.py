@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -176,3 +177,12 @@ def test_states_that_take_each_others_place_are_different() -> None:
         _LOOP.replace("n, t", "m, t").format(out=out, given="x, x", text=_STATES, **_TWO) for out in ("y, w", "w, y")
     )
     find_difference(Pair("float[N] x => float[N] y, float[N] w", *texts, constants=CONSTANTS))
+
+
+@pytest.mark.parametrize("name", ["split_in_scan", "branched_gate.opset18.dynamo"])
+def test_sizes_that_are_known_around_a_body_stay(name: str) -> None:
+    """The lengths that a conversion writes hold for the sizes that a body can have."""
+    model = Path(__file__).parents[3] / "models" / f"{name}.onnx"
+    rewrite = splitgraph.convert(model, "variadic-split", verify=True)
+    assert rewrite.verification is not None
+    assert rewrite.verification.verdict == "equal", rewrite.verification
