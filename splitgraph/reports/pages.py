@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from splitgraph.findings.codes import CodeInfo
 from splitgraph.findings.diagnostics import LONGEST_TEXT, Diagnostic, abridged, findings_phrase
-from splitgraph.model.scopes import VERSIONED_DOMAINS
 from splitgraph.reports.text import (
     BLANK,
     SEVERITY_STYLES,
@@ -135,6 +134,9 @@ def rewrite_page(
     to_form: the form that `convert` was asked for. is_dry: nothing was written. ir_versions, node_counts: before and
     after, where nothing else was asked for than another version, or to fold.
     """
+    # Imported here: other pages are printed without protobuf.
+    from splitgraph.model.scopes import VERSIONED_DOMAINS
+
     before, after = rewrite.from_opset, rewrite.to_opset
     opset = opset_text({"": after[""]} if "" in after else after)
     ways = [
