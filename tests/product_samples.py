@@ -1,7 +1,7 @@
 """The default tests run a sample of the cases of a test: where parameters multiply, where `sample` says how many, and
 of long tables where each case runs an engine; and no case that takes long (`long_cases.py`).
 
-The slow tests run the rest. CI runs one part of them after the other (`--part`), so that some runs see all.
+The slow tests run the rest. CI runs one part of them after the other (`--part`), day by day.
 """
 
 from __future__ import annotations
