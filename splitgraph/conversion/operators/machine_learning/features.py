@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _NUMBERS = ("float32", "float64", "int64", "int32")
 
-_MAPS = "it gives maps, which ai.onnx does not have; --drop-zipmap (Python: drop_zipmap) gives their numbers"
+_MAPS = "it gives maps, which ai.onnx does not have; convert --drop-zipmap (Python: drop_zipmap) gives their numbers"
 
 without_form("ZipMap", _MAPS, domain=MACHINE_LEARNING)
 without_form("CastMap DictVectorizer", "it takes a map, which ai.onnx does not have", domain=MACHINE_LEARNING)
