@@ -450,9 +450,10 @@ class LocalCheck:
 
     def differs_at_values(self, number: int) -> bool:
         """Return True if values of the first model show that a region differs, other than in constants that sizes meet:
-        those are not drawn, and few runs reach them.
+        those are not drawn, and few runs reach them. What is computed of constants alone says no size of any run.
         """
-        if not all(self.is_drawable(border.before) for border in self.members[number].region.outputs):
+        region = self.members[number].region
+        if region.inputs and not all(self.is_drawable(border.before) for border in region.outputs):
             return "captured" in self._blamed(number)
         return any(s.kind == "captured" and o.cause == "models" for s, o in self.members[number].opinions)
 
