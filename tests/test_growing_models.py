@@ -18,7 +18,7 @@ from onnx import TensorProto, helper
 
 import splitgraph
 from splitgraph.conversion.cache import ConversionCache
-from splitgraph.conversion.climb import Ladder
+from splitgraph.conversion.ladder import Ladder
 from splitgraph.dim import (
     Dim,
     Facts,

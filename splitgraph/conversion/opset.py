@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from splitgraph.conversion.apply import apply_plan
-from splitgraph.conversion.climb import nearest_opset
 from splitgraph.conversion.collecting_loops import LOOPS_CARRY_SEQUENCES_FROM, plan_stacking_loops
 from splitgraph.conversion.imports import drop_imports, importing, newest_opset_of, used_domains
 from splitgraph.conversion.inlining import inline_functions, told_inlined
@@ -19,6 +18,7 @@ from splitgraph.conversion.ir_version import (
     refuse_unknown_versions,
     told_kept,
 )
+from splitgraph.conversion.ladder import nearest_opset
 from splitgraph.conversion.operators.registry import load_families
 from splitgraph.conversion.plan import Plan, errors_of
 from splitgraph.conversion.plan_opset import Goal, gaining_meaning, plan_opset

@@ -10,8 +10,9 @@ from typing import Any
 
 from splitgraph.conversion.builders import Emission
 from splitgraph.conversion.cache import KEPT, Key, NameLog
-from splitgraph.conversion.climb import Climb, Ladder
+from splitgraph.conversion.climb import Climb
 from splitgraph.conversion.known_values import KnownValues, reads_left_out
+from splitgraph.conversion.ladder import Ladder
 from splitgraph.conversion.node import Node, changed_attributes
 from splitgraph.conversion.notation.function_bodies import expand
 from splitgraph.conversion.notation.node_at_boundary import NodeAtBoundary
@@ -122,7 +123,7 @@ class OtherWays:
                 continue
             up = self._climb(opset, self.ladder.to_opset)
             up.emission.initializers = down.emission.initializers
-            up.ladder.assumptions = down.ladder.assumptions
+            up.context.assumptions = down.context.assumptions
             nodes = up.carry(nodes, {"": opset}, self.node.output)
             self.asked_for_readers |= up.asked_for_readers
             if not up.blockers:
@@ -136,7 +137,7 @@ class OtherWays:
         if any(node.wrap is not None for node in nodes):
             # What edits the subgraphs of the model at the end is written for the opset below.
             return
-        self.ladder.assumptions.update(climb.ladder.assumptions)
+        self.ladder.assumptions.update(climb.context.assumptions)
         yield climb.replacement(nodes, self.node.output, why)
 
     # Ways that are no others ---------------------------------------------------------------------------------------

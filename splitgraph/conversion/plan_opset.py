@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from splitgraph.conversion.builders import new_emission
 from splitgraph.conversion.cache import ConversionCache, Entries, Key
-from splitgraph.conversion.climb import Blocked, Ladder
 from splitgraph.conversion.keep import CONTRADICTIONS, Route, is_unknown, route_of
 from splitgraph.conversion.known_values import KnownValues, find_left_out, reads_left_out
+from splitgraph.conversion.ladder import Blocked, Ladder
 from splitgraph.conversion.node import Node
 from splitgraph.conversion.operators.registry import decision
 from splitgraph.conversion.operators.standard import standard_form, why_not
@@ -298,7 +298,7 @@ class _ScopePlanner:
             cache.values,
             scope.in_function,
             is_read,
-            cache,
+            cache=cache,
             standard=self.goal.standard,
             domains=self.goal.ways(scope),
         )

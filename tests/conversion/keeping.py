@@ -9,8 +9,9 @@ import onnx
 from onnx import helper
 
 from splitgraph.conversion.cache import ConversionCache
-from splitgraph.conversion.climb import Climb, Ladder
+from splitgraph.conversion.climb import Climb
 from splitgraph.conversion.known_values import KnownValues
+from splitgraph.conversion.ladder import Ladder
 from splitgraph.conversion.node import Node, changed_attributes
 from splitgraph.findings.diagnostics import Diagnostic
 from splitgraph.model.names import FreshNames
@@ -40,7 +41,7 @@ def kept_or_edited(
     """Return the node at the target, why it was edited, and the blockers."""
     values = GivenTypes(types)
     cache = ConversionCache(values, FreshNames(()))
-    climb = Climb(Ladder(source, target, values, in_function, lambda _: True, cache), location, None)
+    climb = Climb(Ladder(source, target, values, in_function, lambda _: True, cache=cache), location, None)
     (made,) = climb.take(Node.of(node), source, is_own=True)
     return made, "; ".join(climb.edited.values()), climb.blockers
 

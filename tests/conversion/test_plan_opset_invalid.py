@@ -160,7 +160,7 @@ def test_a_fault_of_a_valid_model_is_not_hidden(monkeypatch: pytest.MonkeyPatch)
     def fault(*_: object) -> None:
         raise KeyError("a fault")
 
-    monkeypatch.setattr("splitgraph.conversion.climb.Ladder.convert", fault)
+    monkeypatch.setattr("splitgraph.conversion.ladder.Ladder.convert", fault)
     made = model(13, helper.make_node("ReduceMean", ["x"], ["y"], axes=[0]))
     with pytest.raises(KeyError):
         splitgraph.upgrade(made, 18)

@@ -8,9 +8,9 @@ from functools import partial
 
 from splitgraph.conversion.builders import new_emission
 from splitgraph.conversion.cache import ConversionCache
-from splitgraph.conversion.climb import Ladder
 from splitgraph.conversion.keep import CONTRADICTIONS
 from splitgraph.conversion.known_values import KnownValues
+from splitgraph.conversion.ladder import Ladder
 from splitgraph.conversion.node import Node
 from splitgraph.conversion.operators.standard import has_standard_form
 from splitgraph.conversion.other_ways import Choose, OtherWays, choose_way
@@ -137,7 +137,7 @@ class _GraphPlanner:
         opset = opset_of(scope.imports)
         cache = ConversionCache(KnownValues(self.walked, scope.path), self.names, plan.left_out.inputs_in(scope))
         is_read = partial(plan.is_read, scope.path)
-        ladder = Ladder(opset, opset, cache.values, scope.in_function, is_read, cache)
+        ladder = Ladder(opset, opset, cache.values, scope.in_function, is_read, cache=cache)
         lenient = (self.walked.graphs.get(scope.path) or GraphDetail()).lenient
         for index in sorted(wanted, reverse=True):
             node = scope.nodes[index]
