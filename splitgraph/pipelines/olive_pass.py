@@ -31,6 +31,11 @@ from splitgraph.findings.diagnostics import SplitgraphError
 # Below the logger of Olive, which shows what is below it.
 _LOG = logging.getLogger("olive.splitgraph")
 
+
+def _switch(description: str, default: bool = False) -> PassConfigParam:
+    return PassConfigParam(type_=bool, default_value=default, description=description)
+
+
 _PARAMETERS: dict[str, PassConfigParam] = {
     "opset": PassConfigParam(type_=int, description="The ai.onnx opset to convert to, newer or older."),
     "target": PassConfigParam(
@@ -38,49 +43,23 @@ _PARAMETERS: dict[str, PassConfigParam] = {
         description="The runtime that the model is for, such as onnxruntime or openvino@2023.3.",
     ),
     "to": PassConfigParam(type_=Literal["split", "variadic-split", "slice"], description="The form of the splits."),
-    "explicit_lengths": PassConfigParam(
-        type_=bool,
-        default_value=False,
-        description="With `to`: give every split explicit lengths, and inline local functions.",
-    ),
-    "fold": PassConfigParam(
-        type_=bool,
-        default_value=False,
-        description="Write what is known: constants in place of the nodes that make them.",
-    ),
-    "standard": PassConfigParam(
-        type_=bool,
-        default_value=False,
-        description="Write operators of com.microsoft in those of ai.onnx.",
-    ),
-    "drop_zipmap": PassConfigParam(
-        type_=bool,
-        default_value=False,
-        description="Give the numbers of a classifier as a tensor, and not as maps from labels to numbers (ZipMap).",
+    "explicit_lengths": _switch("With `to`: give every split explicit lengths, and inline local functions."),
+    "fold": _switch("Write what is known: constants in place of the nodes that make them."),
+    "standard": _switch("Write operators of com.microsoft in those of ai.onnx."),
+    "drop_zipmap": _switch(
+        "Give the numbers of a classifier as a tensor, and not as maps from labels to numbers (ZipMap)."
     ),
     "ir_version": PassConfigParam(
         type_=int | Literal["keep"],
         description="The IR version of the result; the default keeps the model's own, or raises it if necessary.",
     ),
-    "read_by_form": PassConfigParam(
-        type_=bool,
-        default_value=False,
-        description="Read a node in the form of another version of its operator as that version.",
+    "read_by_form": _switch("Read a node in the form of another version of its operator as that version."),
+    "fix_defaults": _switch("Take initializers out of the inputs, so that they are constants."),
+    "verify": _switch(
+        "Run the model and the result. A difference fails the pass; if nothing can run them, a warning.", default=True
     ),
-    "fix_defaults": PassConfigParam(
-        type_=bool,
-        default_value=False,
-        description="Take initializers out of the inputs, so that they are constants.",
-    ),
-    "verify": PassConfigParam(
-        type_=bool,
-        default_value=True,
-        description="Run the model and the result. A difference fails the pass; if nothing can run them, a warning.",
-    ),
-    "save_as_external_data": PassConfigParam(
-        type_=bool,
-        default_value=False,
-        description="Write the weights to a file beside the model. External data stays external in any case.",
+    "save_as_external_data": _switch(
+        "Write the weights to a file beside the model. External data stays external in any case."
     ),
 }
 _WANTED = ("opset", "target", "to", "fold", "standard", "drop_zipmap", "ir_version", "read_by_form", "fix_defaults")
