@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
@@ -30,6 +31,16 @@ def test_the_example_for_onnx_ir_prints_what_the_page_shows() -> None:
     done = subprocess.run([sys.executable, "-c", example], cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert f"\n```\n{done.stdout}```\n" in PIPELINES
+
+
+def test_the_page_lists_every_parameter_of_the_pass_for_olive() -> None:
+    # The source is read: the pass imports Olive, which is not installed here.
+    module = ast.parse((ROOT / "splitgraph" / "pipelines" / "olive_pass.py").read_text(encoding="utf-8"))
+    tables = {ast.unparse(node.target): node.value for node in module.body if isinstance(node, ast.AnnAssign)}
+    declared = tables["_PARAMETERS"]
+    assert isinstance(declared, ast.Dict)
+    rows = PIPELINES.partition("| parameter | value | default |\n|---|---|---|\n")[2].partition("\n\n")[0]
+    assert [row.split("`")[1] for row in rows.splitlines()] == [ast.literal_eval(key) for key in declared.keys if key]
 
 
 def test_the_example_for_pre_commit_uses_the_hooks() -> None:
