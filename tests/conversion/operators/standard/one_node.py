@@ -41,6 +41,11 @@ class Case:
     opset: int = 17
     widths: bool = False
 
+    def __str__(self) -> str:
+        inputs = "_".join("none" if value is None else _told(np.asarray(value)) for value in self.inputs)
+        kind = f"{'free' if self.free else 'fixed'}-{self.outputs}-{len(self.constants)}"
+        return f"{self.operator}-{inputs}-{np.asarray(self.inputs[0]).dtype}-{kind}-{self.attributes}"
+
     @property
     def feeds(self) -> dict[str, Array]:
         """The inputs of the model."""
@@ -77,6 +82,23 @@ def _declared(name: str, value: Array, free: bool, widths: bool = False) -> onnx
     if widths and value.ndim:
         shape[-1] = value.shape[-1]
     return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(value.dtype), shape)
+
+
+def _told(value: Array) -> str:
+    """The shape of an input; of a few integers, such as lengths, what they are."""
+    few = value.dtype.kind in "iu" and 0 < value.size <= 4
+    return str(value.tolist()).replace(" ", "") if few else "x".join(map(str, value.shape))
+
+
+def normal(generator: np.random.Generator, *shape: int, dtype: str = "float32") -> Array:
+    """Numbers around 0."""
+    return generator.standard_normal(shape).astype(dtype)
+
+
+def without_last_gaps(inputs: Sequence[Array | None]) -> list[Array | None]:
+    """The inputs of a node up to the last one that is given."""
+    given = [place for place, value in enumerate(inputs) if value is not None]
+    return list(inputs[: given[-1] + 1])
 
 
 def run(model: onnx.ModelProto, feeds: Mapping[str, Array]) -> list[Array]:

@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import onnx
 import pytest
-from conversion.operators.standard.one_node import Array, Case, check, check_types, refusal, run
+from conversion.operators.standard.one_node import (
+    Array,
+    Case,
+    check,
+    check_types,
+    normal,
+    refusal,
+    run,
+    without_last_gaps,
+)
 
 import splitgraph
 
 _RNG = np.random.default_rng(2)
+_data = partial(normal, _RNG)
 _HALF = {"rtol": 4e-3, "atol": 4e-3}
 _BATCH, _LENGTH, _HEADS, _SIZE = 2, 4, 2, 3
 _LOWEST = float(np.finfo(np.float32).min)
-
-
-def _data(*shape: int, dtype: str = "float32") -> Array:
-    return _RNG.standard_normal(shape).astype(dtype)
-
-
-def _name(case: Case) -> str:
-    given = "".join("-" if value is None else "x" for value in case.inputs)
-    shapes = "_".join("x".join(map(str, np.shape(value))) for value in case.inputs if value is not None)
-    return f"{case.operator}-{given}-{shapes}-{np.asarray(case.inputs[0]).dtype}-{case.outputs}-{case.attributes}"
 
 
 def _mask(kind: str, queries: int, keys: int) -> Array | None:
@@ -44,13 +44,6 @@ def _mask(kind: str, queries: int, keys: int) -> Array | None:
         "no mask at all": lambda: np.zeros((1, 1)),
     }[kind]()
     return None if made is None else np.asarray(made, np.int32)
-
-
-def _trimmed(given: Sequence[Array | None]) -> list[Array | None]:
-    left = list(given)
-    while left[-1] is None:
-        left.pop()
-    return left
 
 
 def _attention(
@@ -76,7 +69,7 @@ def _attention(
     sizes = {"qkv_hidden_sizes": list(widths)} if widths else {}
     named = {"num_heads": _HEADS, **sizes, **(attributes or {})}
     more = {"outputs": 2 if past else 1, "constants": frozenset({1, 2}), **more}
-    return Case("Attention", _trimmed(given), named, **more)
+    return Case("Attention", without_last_gaps(given), named, **more)
 
 
 _ONE_WAY = {"unidirectional": 1}
@@ -120,7 +113,7 @@ _ATTENTION = [
 ]
 
 
-@pytest.mark.parametrize("case", _ATTENTION, ids=_name)
+@pytest.mark.parametrize("case", _ATTENTION, ids=str)
 def test_attention(case: Case) -> None:
     check(case, (24, 13))
 
@@ -150,7 +143,7 @@ def _multi_head(
         *(_data(_BATCH, _HEADS, past, size, dtype=dtype) if past else None for size in (_SIZE, value_size)),
     ]
     named = {"num_heads": _HEADS, **(attributes or {})}
-    return Case("MultiHeadAttention", _trimmed(given), named, **{"outputs": 3 if past else 1, **more})
+    return Case("MultiHeadAttention", without_last_gaps(given), named, **{"outputs": 3 if past else 1, **more})
 
 
 _MULTI_HEAD = [
@@ -194,7 +187,7 @@ _MULTI_HEAD = [
 ]
 
 
-@pytest.mark.parametrize("case", _MULTI_HEAD, ids=_name)
+@pytest.mark.parametrize("case", _MULTI_HEAD, ids=str)
 def test_multi_head_attention(case: Case) -> None:
     check(case, (24, 13))
 
@@ -214,7 +207,7 @@ def _buffered(operator: str, queries: int = 1, beams: bool = False, **more: Any)
         width = np.array([2], np.int32) if beams else None
         given = [*new, mask, added, *buffers, length, width, chosen, bias]
         attributes = {"num_heads": _HEADS, "past_present_share_buffer": 1}
-    return Case(operator, _trimmed(given), attributes | more.pop("attributes", {}), outputs=3, **more)
+    return Case(operator, without_last_gaps(given), attributes | more.pop("attributes", {}), outputs=3, **more)
 
 
 _BUFFERED = [
@@ -259,7 +252,7 @@ _BUFFERED = [
 ]
 
 
-@pytest.mark.parametrize("case", _BUFFERED, ids=_name)
+@pytest.mark.parametrize("case", _BUFFERED, ids=str)
 def test_buffers(case: Case) -> None:
     check(case, (24, 13))
 
@@ -283,7 +276,7 @@ def _quantized(
     ]
     attributes = {"num_heads": _HEADS, **more.pop("attributes", {})}
     more = {"outputs": 2 if past else 1, "constants": frozenset({1, 2, 4, 7}), **more}
-    return Case("QAttention", _trimmed(given), attributes, rtol=1e-4, atol=1e-4, **more)
+    return Case("QAttention", without_last_gaps(given), attributes, rtol=1e-4, atol=1e-4, **more)
 
 
 _QUANTIZED = [
@@ -299,12 +292,12 @@ _QUANTIZED = [
 ]
 
 
-@pytest.mark.parametrize("case", _QUANTIZED, ids=_name)
+@pytest.mark.parametrize("case", _QUANTIZED, ids=str)
 def test_quantized_attention(case: Case) -> None:
     check(case, (24, 13))
 
 
-@pytest.mark.parametrize("case", [*_ATTENTION, *_MULTI_HEAD, *_BUFFERED, *_QUANTIZED], ids=_name)
+@pytest.mark.parametrize("case", [*_ATTENTION, *_MULTI_HEAD, *_BUFFERED, *_QUANTIZED], ids=str)
 def test_types_are_inferred(case: Case) -> None:
     check_types(case)
 
