@@ -143,7 +143,7 @@ def given_by_the_user(
             continue
         numbers = _items(walked, scope, node.input[position]) if 0 <= position < len(node.input) else ()
         own = None if dim is None else _read_dim(dim, text, wanted)
-        names = _weights_of(walked, scope, index, wanted)
+        names = _weights_of(walked, scope, index, operators, wanted)
         if _is_of_weights(walked, scope, names, entry, None if own is None else wanted.before(own), numbers[entry:]):
             found.setdefault(InputPlace(scope.path, index, len(node.input) + 1), {})[entry] = 1 if own is None else own
             if own is not None or not isinstance(dict(enumerate(numbers)).get(entry), (int, float)):
@@ -182,10 +182,15 @@ def _items(walked: Walked, scope: Scope, name: str) -> tuple[Item, ...]:
     return () if known is None else known.items
 
 
-def _weights_of(walked: Walked, scope: Scope, index: int, wanted: Wanted) -> dict[str, bool]:
-    """Return the inputs of a node, and which are weights: what an output is made of is, whatever makes it."""
-    is_output = scope.path == MAIN and index in wanted.outputs.values()
-    return {name: is_output or name in walked.graphs[scope.path].constants for name in scope.nodes[index].input}
+def _weights_of(walked: Walked, scope: Scope, index: int, operators: Operators, wanted: Wanted) -> dict[str, bool]:
+    """Return the inputs of a node, and which are weights: what an output is made of is, whatever makes it. Lists that
+    say sizes are no weights.
+    """
+    node, constants = scope.nodes[index], walked.graphs[scope.path].constants
+    if scope.path == MAIN and index in wanted.outputs.values():
+        return dict.fromkeys(node.input, True)
+    saying = operators.flow.saying.get(node.op_type, ())
+    return {name: name in constants for position, name in enumerate(node.input) if position not in saying}
 
 
 def _is_of_weights(

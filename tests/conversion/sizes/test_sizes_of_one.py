@@ -72,6 +72,9 @@ ASKED = {
     "merged with one beside, or with the other": reshaped("1, 4", 2, to("T", 4), to(1, -1)),
     "what is left open": reshaped("-1, 4", 2, to("T", 4), to(1, -1)),
     "what is left open behind": reshaped("1, -1", 2, to("T", 4), to(1, -1)),
+    "what is left open, of as many as the target has entries": reshaped(
+        "-1, 4", 2, to(-1, 4), to("N", -1), declared=(2, 1, 4), asked=(2, "T", 4)
+    ),
     "both sizes": reshaped("1, 4", 2, to(-1, 4), to("N", -1), asked=("N", "T", 4)),
     "a new one before and behind": reshaped(
         "4, 1, 1, 5", 4, to(4, "T", 1, 5), to(4, 1, "T", 5), to(-1, 1, 1, 5), to(4, 1, 1, -1),
