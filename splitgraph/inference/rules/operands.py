@@ -17,7 +17,6 @@ from splitgraph.model.value_type import (
     MAX_RANK,
     MAX_UNKNOWN,
     Contents,
-    Shape,
     ValueType,
     tensor,
 )
@@ -359,6 +358,6 @@ def differ(a: DimLike | None, b: DimLike | None) -> bool:
     return isinstance(a, int) and isinstance(b, int) and a != b
 
 
-def spelled_dims(dims: Shape) -> str:
+def spelled_dims(dims: Sequence[object]) -> str:
     """Return a shape as messages show it."""
     return f"[{', '.join(map(str, dims))}]"

@@ -115,10 +115,10 @@ CONTRADICTED = [
     (
         "float[1,4,8] x, float[3] s, float[4] b",
         "y = InstanceNormalization(x, s, b)",
-        "the scale has dimension 3 on axis 0",
+        "scale (input 1) has the shape [3]; it must be [4]",
     ),
     ("float[1,5,8] x, float[5] s, float[5] b", "y = GroupNormalization<num_groups=2>(x, s, b)", "not divisible by 2"),
-    ("float[1,3,4] b, float[1,2,5] s", "y = NonMaxSuppression(b, s)", "not 3 and 5"),
+    ("float[1,3,4] b, float[1,2,5] s", "y = NonMaxSuppression(b, s)", "[1, 2, 5]; it must be [1, C, 3]"),
     (
         "float[3,4] x, int64[2,2] i, float[2,3] u",
         "y = ScatterElements(x, i, u)",

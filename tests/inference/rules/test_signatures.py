@@ -21,6 +21,11 @@ GIVEN: list[tuple[str, list[Shape], list[str]]] = [
     # Nothing is known of "..." without the input that has it.
     ("BiasGelu", [None, [8]], ["float32[...]"]),
     ("Inverse", [["B", 3, "N"]], ["float32[B, 3, 3]"]),
+    # "..." stands for the same dimensions everywhere.
+    ("GatedRMSNorm", [["B", 3, 8], [8], [2, "S", 8]], ["float32[2, 3, 8]"]),
+    ("GatedRMSNorm", [None, [8], [2, "S", 8]], ["float32[2, S, 8]"]),
+    # What is skipped may have fewer dimensions than the output.
+    ("SkipLayerNormalization", [None, [5, 8], [8]], ["float32[...]"]),
     (
         "SkipLayerNormalization",
         [["B", 5, "H"], ["B", 5, "H"], [8]],
@@ -30,6 +35,16 @@ GIVEN: list[tuple[str, list[Shape], list[str]]] = [
 WRONG: list[tuple[str, list[Shape], str]] = [
     ("CDist", [[3, 4], [5, 6]], "CDist-1: B (input 1) has the shape [5, 6]; it must be [N, 4]"),
     ("CDist", [[3, 4, 5], [5, 6]], "CDist-1: A (input 0) has the shape [3, 4, 5]; it must be [M, K]"),
+    (
+        "GatedRMSNorm",
+        [[2, 3, 8], [8], [2, 4, 8]],
+        "GatedRMSNorm-1: gate (input 2) has the shape [2, 4, 8]; it must be [2, 3, 8]",
+    ),
+    (
+        "GatedRMSNorm",
+        [["B", 3, 8], [8], [3, 8]],
+        "GatedRMSNorm-1: gate (input 2) has the shape [3, 8]; it must be [B, 3, 8]",
+    ),
     ("Inverse", [[2, 3, 4]], "Inverse-1: X (input 0) has the shape [2, 3, 4]; it must be [..., N, N]"),
 ]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from splitgraph.dim import DimLike
 from splitgraph.inference.context import NodeContext, Rule, rule
 from splitgraph.inference.rules import arithmetic as exact
 from splitgraph.inference.rules.arithmetic import BinaryItem, UnaryItem
@@ -17,7 +16,6 @@ from splitgraph.inference.rules.operands import (
     differ,
     dims_of,
     dims_of_rank,
-    equal_dims,
     exact_quotient,
     expect_dims,
     expect_one_element,
@@ -29,6 +27,7 @@ from splitgraph.inference.rules.operands import (
     static_count,
     tolerate,
 )
+from splitgraph.inference.rules.signatures import expect_shapes, shaped, shapes
 from splitgraph.model.schemas import kinds
 from splitgraph.model.value_type import MAX_ITEMS, Contents, Item, ValueType, scalar, tensor
 
@@ -81,13 +80,12 @@ def same_type(ctx: NodeContext) -> Sequence[ValueType] | None:
     return [known] if known.kind in ("tensor", "unknown") else None
 
 
-@operator("LRN")
-def local_response(ctx: NodeContext) -> Sequence[ValueType]:
-    """Divide the input by a mean of neighbouring channels."""
-    dims = dims_of(ctx, 0)
-    if dims is not None and len(dims) < 3:
-        raise InvalidNode(f"input 0 has rank {len(dims)}; it must have batch, channels and at least one more dimension")
-    return [tensor(ctx.input(0).dtype, dims)]
+# Of neighbouring channels, beside at least one more axis.
+shaped("LRN", "X: N C D ...", gives="0 N C D ...")
+shaped("IsNaN IsInf", "X: ...", gives="bool ...")
+# A gate, and a value.
+shaped("SwiGLU", "X: ...", "Y: ...", gives="0,1 ...")
+shaped("InstanceNormalization", "input: N C ...", "scale: C", "B: C", gives="0 N C ...")
 
 
 @operator("PRelu")
@@ -234,12 +232,6 @@ def modulo(ctx: NodeContext) -> Sequence[ValueType]:
     return [tensor(dtype, shape)]
 
 
-@operator("IsNaN", "IsInf", gives=("bool",))
-def tests(ctx: NodeContext) -> Sequence[ValueType]:
-    """Return a boolean for each element."""
-    return [tensor("bool", dims_of(ctx, 0))]
-
-
 @operator("Where", gives=(1,))
 def where(ctx: NodeContext) -> Sequence[ValueType]:
     """Choose elements of the second or third input by the first."""
@@ -297,30 +289,15 @@ def of_matrices(ctx: NodeContext) -> Sequence[ValueType]:
     return [tensor(ctx.input(0).dtype, dims)]
 
 
-@operator("InstanceNormalization", "GroupNormalization")
-def of_channels(ctx: NodeContext) -> Sequence[ValueType]:
-    """Normalise the input, with a scale and a bias for each channel, or until version 20 of GroupNormalization for each
-    group.
-    """
-    dims = dims_of(ctx, 0)
-    if dims is not None and len(dims) < 2:
-        raise InvalidNode(f"the input has rank {len(dims)}; it must have at least 2, for batch and channels")
-    count: DimLike | None = None if dims is None else dims[1]
-    if ctx.node.op_type == "GroupNormalization":
-        groups = int_attribute(ctx, "num_groups", 1)
-        if count is not None:
-            exact_quotient(ctx, count, groups, "the channels into groups")
-        count = groups if ctx.since_version < _SCALE_BY_CHANNEL_SINCE else count
-    expect_dims(ctx, 1, (count,), "the scale")
-    expect_dims(ctx, 2, (count,), "the bias")
-    return [tensor(ctx.input(0).dtype, dims)]
-
-
-@operator("SwiGLU")
-def swiglu(ctx: NodeContext) -> Sequence[ValueType]:
-    """Multiply a gate with a value of the same shape."""
-    dtype = known_dtype(ctx, (0, 1))
-    return [tensor(dtype, equal_dims(ctx, (dims_of(ctx, 0), dims_of(ctx, 1))))]
+@operator("GroupNormalization")
+def of_groups(ctx: NodeContext) -> Sequence[ValueType]:
+    """Normalise the input, with a scale and a bias for each channel, or until version 20 for each group."""
+    groups, letter = int_attribute(ctx, "num_groups", 1), "G" if ctx.since_version < _SCALE_BY_CHANNEL_SINCE else "C"
+    given = ("X: N C ...", f"scale: {letter}", f"bias: {letter}")
+    channels = expect_shapes(ctx, *given[:1]).get("C")
+    if channels is not None:
+        exact_quotient(ctx, channels, groups, "the channels into groups")
+    return shapes(ctx, *given, sizes={"G": groups}, gives="0 N C ...")
 
 
 @operator("Dropout", gives=(0, "bool"))

@@ -45,34 +45,28 @@ def affine_grid(ctx: NodeContext) -> Sequence[ValueType]:
     """Compute the coordinates of each pixel of an image after a transform. The second input holds the size of the
     image.
     """
-    dtype, theta, size = ctx.input(0).dtype, ranked_dims(ctx, 0, 3), vector_dims(ctx, 1)
+    size = vector_dims(ctx, 1)
     if size is None:
-        return [tensor(dtype, None)]
+        return [tensor(ctx.input(0).dtype, None)]
     if len(size) not in (4, 5):
         raise InvalidNode(
             f"the size has {len(size)} elements; it must give batch, channels and 2 or 3 spatial dimensions"
         )
-    sides = tuple(required_dim(ctx, dim) for dim in size[2:])
-    batch = merged_dim(ctx, theta[0], required_dim(ctx, size[0]), "the batch sizes in size and in theta")
-    merged_dim(ctx, theta[1], len(sides), "the rows of theta and the number of spatial dimensions")
-    merged_dim(ctx, theta[2], len(sides) + 1, "the columns of theta and the number of spatial dimensions plus 1")
-    return [tensor(dtype, (batch, *sides, len(sides)))]
+    rank, sides = len(size) - 2, "DHW"[-(len(size) - 2) :]
+    sizes = {letter: required_dim(ctx, dim) for letter, dim in zip(f"NC{sides}", size, strict=True)}
+    return shapes(ctx, f"theta: N {rank} {rank + 1}", sizes=sizes, gives=f"0 N {' '.join(sides)} {rank}")
 
 
 @operator("GridSample")
 def grid_sample(ctx: NodeContext) -> Sequence[ValueType]:
     """Sample the channels of the image at each point of the grid."""
-    dtype, dims, grid = ctx.input(0).dtype, dims_of(ctx, 0), dims_of(ctx, 1)
-    known = dims if dims is not None else grid
-    if known is None:
-        return [tensor(dtype, None)]
-    if len(known) < 3 or (dims is not None and grid is not None and len(dims) != len(grid)):
+    rank = next((len(dims) - 2 for index in (0, 1) if (dims := dims_of(ctx, index)) is not None), None)
+    if rank is None:
+        return [tensor(ctx.input(0).dtype, None)]
+    if rank < 1:
         raise InvalidNode("image and grid must have the same rank, at least 3")
-    if dims is None or grid is None:
-        points = (None,) * (len(known) - 2) if grid is None else grid[1:-1]
-        return [tensor(dtype, (known[0], None if dims is None else dims[1], *points))]
-    merged_dim(ctx, grid[-1], len(dims) - 2, "the coordinates of a point and the number of spatial dimensions")
-    return [tensor(dtype, (merged_dim(ctx, dims[0], grid[0], "the batch sizes"), dims[1], *grid[1:-1]))]
+    given = (f"X: N C {'? ' * rank}", f"grid: N ... {rank}")
+    return shapes(ctx, *given, sizes={"...": rank}, gives="0 N C ...")
 
 
 @operator("RoiAlign")
@@ -291,11 +285,9 @@ def _rounded_down(dim: int, scale: float) -> int | None:
 @operator("ImageScaler")
 def image_scaler(ctx: NodeContext) -> Sequence[ValueType]:
     """Multiply each element of an image by scale, and add the bias of its channel."""
-    dims, bias = dims_of_rank(ctx, 0, 4), ctx.attribute("bias")
-    if dims is not None and isinstance(bias, tuple):
-        told = partial("bias has {} elements for {} channels; one is required for each".format, len(bias), dims[1])
-        expect(ctx, dims[1], "==", len(bias), told)
-    return [tensor(ctx.input(0).dtype, dims)]
+    bias = ctx.attribute("bias")
+    channels = {"C": len(bias) if isinstance(bias, tuple) else None}
+    return shapes(ctx, "input: N C H W", sizes=channels, gives="0 N C H W")
 
 
 @operator("Crop")

@@ -30,7 +30,7 @@ from splitgraph.inference.rules.operands import (
     static_count,
     tolerate,
 )
-from splitgraph.inference.rules.signatures import expect_shapes
+from splitgraph.inference.rules.signatures import expect_shapes, shaped
 from splitgraph.model.deferred import np
 from splitgraph.model.value_type import MAX_ITEMS, Contents, Item, ValueType, tensor
 
@@ -349,14 +349,8 @@ def unique(ctx: NodeContext) -> Sequence[ValueType]:
     return [tensor(dtype, result), vector, tensor("int64", (dims[axis],)), vector]
 
 
-@operator("NonMaxSuppression", gives=("int64",))
-def non_max_suppression(ctx: NodeContext) -> Sequence[ValueType]:
-    """Return a row of batch, class and box for each box that is kept."""
-    boxes, scores = ranked_dims(ctx, 0, 3), ranked_dims(ctx, 1, 3)
-    expect_dims(ctx, 0, (None, None, 4), "boxes")
-    merged_dim(ctx, boxes[0], scores[0], "the batch sizes of boxes and scores")
-    merged_dim(ctx, boxes[1], scores[2], "the numbers of boxes and of scores")
-    return [tensor("int64", (None, 3))]
+# A row of batch, class and box for each box that is kept.
+shaped("NonMaxSuppression", "boxes: B N 4", "scores: B C N", gives="int64 K 3")
 
 
 def _data(ctx: NodeContext) -> Contents | None:

@@ -21,11 +21,11 @@ from splitgraph.inference.rules.operands import (
     expect,
     int_attribute,
     ints_attribute,
-    like_input,
     merged_dim,
     operator,
     tolerate,
 )
+from splitgraph.inference.rules.signatures import shaped, shapes
 from splitgraph.model.onnx_proto import TensorProto
 from splitgraph.model.value_type import DTYPE_NAMES, ValueType, tensor
 
@@ -115,10 +115,8 @@ def array_feature_extractor(ctx: NodeContext) -> Sequence[ValueType]:
     return [tensor(dtype, (*(dims[:-1] or (1,)), count))]
 
 
-@operator("Binarizer", domain=DOMAIN)
-def binarizer(ctx: NodeContext) -> Sequence[ValueType]:
-    """Return 0 or 1 for each element."""
-    return [like_input(ctx)]
+# 0 or 1 for each element.
+shaped("Binarizer", "X: ...", gives="0 ...", domain=DOMAIN)
 
 
 @operator("Imputer", domain=DOMAIN)
@@ -215,9 +213,7 @@ def _column(ctx: NodeContext, base: str) -> tuple[str | None, int] | None:
 @operator("OneHotEncoder", gives=("float32",), domain=DOMAIN)
 def one_hot_encoder(ctx: NodeContext) -> Sequence[ValueType]:
     """Replace each element by a number for each category."""
-    dims = dims_of(ctx, 0)
-    count = _exactly_one(ctx, "cats_int64s", "cats_strings")
-    return [tensor("float32", None if dims is None else (*dims, count))]
+    return shapes(ctx, "X: ...", gives=f"float32 ... {_exactly_one(ctx, 'cats_int64s', 'cats_strings')}")
 
 
 @operator("FeatureVectorizer", gives=("float32",), domain=DOMAIN)

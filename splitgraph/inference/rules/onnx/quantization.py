@@ -20,7 +20,7 @@ from splitgraph.inference.rules.operands import (
     spelled_dims,
     tolerate,
 )
-from splitgraph.inference.rules.signatures import ONE, expect_shapes
+from splitgraph.inference.rules.signatures import ONE, expect_shapes, shaped
 from splitgraph.model.value_type import Shape, ValueType, tensor
 
 # The element type of what DequantizeLinear gives is that of its scale from here on, float32 before.
@@ -107,10 +107,8 @@ def _check_blocks(ctx: NodeContext, dims: Shape | None, scale: Shape, block: int
                 raise InvalidNode(f"the scale has {size} elements on axis {place}, but the input has {wanted} {what}")
 
 
-@operator("DynamicQuantizeLinear", gives=("uint8", "float32", "uint8"))
-def dynamic_quantize_linear(ctx: NodeContext) -> Sequence[ValueType]:
-    """Round the input to 8 bits, and return the scale and the zero point that were used."""
-    return [tensor("uint8", dims_of(ctx, 0)), tensor("float32", ()), tensor("uint8", ())]
+# The input in 8 bits, and the scale and the zero point that were used.
+shaped("DynamicQuantizeLinear", "x: ...", gives=("uint8 ...", "float32", "uint8"))
 
 
 @operator("QLinearConv", gives=(7,))

@@ -8,6 +8,7 @@ from splitgraph.dim import DimLike, dim_max
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.rules.broadcasting import broadcast_dims
 from splitgraph.inference.rules.operands import InvalidNode, dims_of, ints_attribute, merged_dim, operator
+from splitgraph.inference.rules.signatures import shaped
 from splitgraph.model.value_type import ValueType, tensor
 
 
@@ -17,17 +18,9 @@ def string_concat(ctx: NodeContext) -> Sequence[ValueType]:
     return [tensor("string", broadcast_dims(ctx, (dims_of(ctx, 0), dims_of(ctx, 1))))]
 
 
-@operator("RegexFullMatch", gives=("bool",))
-def regex_full_match(ctx: NodeContext) -> Sequence[ValueType]:
-    """Test whether each string matches."""
-    return [tensor("bool", dims_of(ctx, 0))]
-
-
-@operator("StringSplit", gives=("string", "int64"))
-def string_split(ctx: NodeContext) -> Sequence[ValueType]:
-    """Split each string into parts, padded to the most parts on a new last axis, and count the parts."""
-    dims = dims_of(ctx, 0)
-    return [tensor("string", None if dims is None else (*dims, None)), tensor("int64", dims)]
+shaped("RegexFullMatch", "X: ...", gives="bool ...")
+# The parts of each string, padded to the most parts on a new last axis, and their numbers.
+shaped("StringSplit", "X: ...", gives=("string ... P", "int64 ..."))
 
 
 @operator("StringNormalizer", gives=("string",))

@@ -6,17 +6,9 @@ from collections.abc import Sequence
 
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.rules.indices import require_indices
-from splitgraph.inference.rules.operands import (
-    Dims,
-    InvalidNode,
-    dims_of,
-    expect_dims,
-    like_input,
-    merged_dim,
-    operator,
-    ranked_dims,
-)
-from splitgraph.model.value_type import ValueType, tensor
+from splitgraph.inference.rules.operands import InvalidNode, dims_of, expect_dims, like_input, operator
+from splitgraph.inference.rules.signatures import shapes
+from splitgraph.model.value_type import ValueType
 
 DOMAIN = "ai.onnx.preview.training"
 
@@ -53,27 +45,9 @@ def optimizer(ctx: NodeContext) -> Sequence[ValueType]:
 @operator("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss", gives=(0, 0))
 def loss(ctx: NodeContext) -> Sequence[ValueType]:
     """Compute a loss for each label, or one for all; the second output has the logarithms of the probabilities."""
-    dtype, scores, labels = ctx.input(0).dtype, dims_of(ctx, 0), dims_of(ctx, 1)
-    label_dims = _labels(ctx, scores, labels)
-    weights = ranked_dims(ctx, 2, 1)
-    if scores is not None:
-        merged_dim(ctx, scores[1], weights[0], "the numbers of classes and of class weights")
-        if not ctx.is_unresolved("ignore_index"):
-            require_indices(ctx, 1, scores, 1, ignored=ctx.attribute("ignore_index"))
-    shape = label_dims if ctx.attribute("reduction", "mean") == "none" else ()
-    return [tensor(dtype, shape), tensor(dtype, scores)]
-
-
-def _labels(ctx: NodeContext, scores: Dims | None, labels: Dims | None) -> Dims | None:
-    """Return the dimensions of the labels: those of the scores without the classes."""
-    if scores is None:
-        return labels
-    if len(scores) < 2:
-        raise InvalidNode(f"the scores have rank {len(scores)}; they must have batch and class dimensions")
-    expected = (scores[0], *scores[2:])
-    if labels is None:
-        return expected
-    if len(labels) != len(expected):
-        raise InvalidNode(f"the labels have rank {len(labels)}; for these scores they must have rank {len(expected)}")
-    pairs = zip(expected, labels, strict=True)
-    return tuple(merged_dim(ctx, a, b, f"the dimensions {i} of labels and scores") for i, (a, b) in enumerate(pairs))
+    each = " N ..." if ctx.attribute("reduction", "mean") == "none" else ""
+    result = shapes(ctx, "scores: N C ...", "labels: N ...", "weights: C", gives=(f"0{each}", "0 N C ..."))
+    scores = dims_of(ctx, 0)
+    if scores is not None and not ctx.is_unresolved("ignore_index"):
+        require_indices(ctx, 1, scores, 1, ignored=ctx.attribute("ignore_index"))
+    return result

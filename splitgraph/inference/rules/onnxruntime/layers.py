@@ -93,7 +93,7 @@ def skip_layer_normalization(ctx: NodeContext) -> Sequence[ValueType]:
     dims = dims_of(ctx, 0)
     more = ("bias: H",) if ctx.node.op_type.startswith("SkipSimplified") else ("beta: H", "bias: H")
     length = dims[1] if dims is not None and len(dims) == 3 else None
-    skip = "skip: ... H" if length is None else "skip: ? S H | S H"
+    skip = "skip: ?... H" if length is None else "skip: ? S H | S H"
     gives = ("0,1,2 ... H", "float32 ... 1", "float32 ... 1", "0,1,2 ... H")
     return shapes(ctx, "input: ... H", skip, "gamma: H", *more, sizes={"S": length}, gives=gives)
 

@@ -92,7 +92,7 @@ def _most_of_a_batch(ctx: NodeContext, classes: DimLike, boxes: DimLike) -> DimL
 def generate_proposals(ctx: NodeContext) -> Sequence[ValueType]:
     """Find boxes and their scores for all images, and how many each image has."""
     inputs = ("im_info: B ?", "", "deltas: B ? ? ?", "scores: B ? ? ?")
-    batch = expect_shapes(ctx, *inputs).sizes.get("B")
+    batch = expect_shapes(ctx, *inputs).get("B")
     count = None if batch is None else at_most(ctx, batch, number(ctx, "post_nms_count", 0))
     numbers = element_type(ctx, "roi_num_type", "int64") or "?"
     return shapes(ctx, *inputs, sizes={"N": count}, gives=("0 N 4", "0 N", f"{numbers} B"))

@@ -9,9 +9,15 @@ HELD = "int64[2] sides = {6, 5}, int64[2] block = {2, 3}, int64[4] size = {2, 3,
 INVALID = [
     ("columns", "float[1,13,20] x", "y = Col2Im(x, sides, block)", 18, "13 is not divisible by 6"),
     ("crop", "float[1,13,20] x", "y = CenterCropPad(x, crop)", 18, "2 sizes for 3 axes"),
-    ("grid-rank", "float[1,2,6,6] x, float[1,3,2] g", "y = GridSample(x, g)", 20, "the same rank"),
-    ("grid-points", "float[1,2,6,6] x, float[1,3,3,3] g", "y = GridSample(x, g)", 20, "coordinates of a point"),
-    ("theta", "float[2,3,4] x", "y = AffineGrid(x, size)", 20, "rows of theta"),
+    ("grid-rank", "float[1,2,6,6] x, float[1,3,2] g", "y = GridSample(x, g)", 20, "[1, 3, 2]; it must be [1, ?, ?, 2]"),
+    (
+        "grid-points",
+        "float[1,2,6,6] x, float[1,3,3,3] g",
+        "y = GridSample(x, g)",
+        20,
+        "[1, 3, 3, 3]; it must be [1, ?, ?, 2]",
+    ),
+    ("theta", "float[2,3,4] x", "y = AffineGrid(x, size)", 20, "[2, 3, 4]; it must be [2, 2, 3]"),
     ("regions", "float[1,2,6,6] x, float[4,5] r, int64[4] b", "y = RoiAlign(x, r, b)", 16, "it must be [R, 4]"),
     (
         "roi-align",

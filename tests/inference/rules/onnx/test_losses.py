@@ -5,8 +5,8 @@ from __future__ import annotations
 from node_models import assert_invalid, each, infer_nodes, shape_text
 
 INVALID = [
-    ("labels", "float[4,5,6] x, int64[4] t", "y = NegativeLogLikelihoodLoss(x, t)", 13, "they must have rank"),
-    ("labels-batch", "float[4,5] x, int64[3] t", "y = NegativeLogLikelihoodLoss(x, t)", 13, "equal, not 4 and 3"),
+    ("labels", "float[4,5,6] x, int64[4] t", "y = NegativeLogLikelihoodLoss(x, t)", 13, "[4]; it must be [4, 6]"),
+    ("labels-batch", "float[4,5] x, int64[3] t", "y = NegativeLogLikelihoodLoss(x, t)", 13, "[3]; it must be [4]"),
 ]
 
 
