@@ -186,6 +186,7 @@ class _Reader:
     out: list[int] = field(default_factory=list)
     parts: list[list[DimLike]] = field(default_factory=list)
     is_cut: bool = False
+    in_part: set[int] = field(default_factory=set)
     # What has several readings, with the places of the digit, and the reading that is taken.
     asked: list[tuple[_Moving, Choice, Sequence[_Spot], int]] = field(default_factory=list)
 
@@ -311,8 +312,7 @@ class _Reader:
             taken = self.choose(choice)
             self.asked.append((moving, choice, likely, taken))
         if taken == len(likely):
-            self._note_cut(dim, moving.size)
-            self.parts[readings[taken][0]].append(readings[taken][1])
+            self._put_part(*readings[taken], dim, moving.size)
             return
         self.out[likely[taken].entry] //= moving.size
         self.parts[likely[taken].entry].append(dim)
@@ -458,23 +458,25 @@ class _Reader:
             0 if len(cuts) == 1 else self.choose(Choice(moving.number, symbols_of(moving.digit.dim), cuts, True, True))
         )
         entry, part = cuts[taken]
-        self._note_cut(moving.digit.dim, moving.size // gcd(moving.size, whole[entry]))
         self.out[entry] = 1
-        self.parts[entry].append(part)
+        self._put_part(entry, part, moving.digit.dim, moving.size // gcd(moving.size, whole[entry]))
 
-    def _note_cut(self, dim: DimLike, number: int) -> None:
+    def _put_part(self, entry: int, part: DimLike, dim: DimLike, number: int) -> None:
+        """Put a part of a digit into an entry. number: into how many parts it is cut."""
         self.is_cut = True
+        self.in_part.add(entry)
+        self.parts[entry].append(part)
         self.cut(dim, number)
 
     def _as_written(self, entries: Sequence[DimLike]) -> list[DimLike]:
         """Return the entries with what the target says where that is the same: 0, -1, and what the model computes.
-        Beside the parts of what is cut, inference would not see that -1 is a number.
+        Beside the parts of what is cut, inference would not see that -1 is a number, or the items.
         """
         written: list[DimLike] = []
         for axis, entry in enumerate(entries):
             own = self.target[axis]
             copies = own == 0 and not self.zeros_are_sizes
-            is_open = own == -1 and not (self.is_cut and not self.parts[axis])
+            is_open = own == -1 and not (self.is_cut and axis not in self.in_part)
             stays = is_open or self.wanted.moves(own) or (copies and entry == self.dims[axis])
             written.append(own if stays else entry)
         return written

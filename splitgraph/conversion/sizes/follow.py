@@ -102,7 +102,7 @@ class Follower:
     weights have. own: the nodes about which something is decided, or that read constants that are outputs. choices: the
     place that is taken for a digit in a Reshape that has several; alternatives: those that the last walk met. over:
     where the last walk computed over a dimension, by symbol; over_merged: the same, where a size that was 1 is one of
-    several factors of it. makers: the nodes of the main graph by output, where constants are outputs. bodies: what
+    several factors of it. makers: the nodes of the main graph by output. bodies: what
     the last walk found in bodies of loops, if a state has the size that went in. alone: says what nodes do to sizes.
     """
 
@@ -172,7 +172,7 @@ class Follower:
     def __call__(self, ctx: NodeContext) -> None:
         """Give a node the elements and shapes that are decided, and read its constants."""
         site = Site(self, ctx)
-        if self.wanted.outputs and ctx.walk.path == MAIN:
+        if ctx.walk.path == MAIN:
             self.makers.update(dict.fromkeys(ctx.node.output, site))
         self.operators.every(site)
         for position in range(ctx.input_count):

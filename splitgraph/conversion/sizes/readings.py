@@ -97,13 +97,14 @@ def read_slice(
     if step < 0:
         last = -1 if old > 1 and start == old - 1 else _place(site, dim, start, (position - 1, entry, told))
         return last, TO_THE_START if end < -old else end
+    length = min(end, old) - start
     if start == -old:
         first = site.either(position - 1, entry, [Meaning(start), Meaning(0)], told)
     else:
-        first = _place(site, dim, start, (position - 1, entry, told), end - start)
+        first = _place(site, dim, start, (position - 1, entry, told), length)
     if end >= old:
         return first, TO_THE_END if end == old or is_decided[0] else end
-    return first, _place(site, dim, end, (position, entry, entry), end - start, is_end=True)
+    return first, _place(site, dim, end, (position, entry, entry), length, is_end=True)
 
 
 def _place_decided(site: Site, dim: DimLike, position: int, entry: int) -> None:
@@ -121,6 +122,11 @@ def _place(
     slice.
     """
     old = site.wanted.before(dim)
+    if isinstance(old, int) and -old < number < 0:
+        # The last ones, as many as another dimension has.
+        return site.either(
+            *at[:2], [Meaning(number), *(Meaning(-each.value) for each in site.alike(-number)[1:])], at[2]
+        )
     if not isinstance(old, int) or not 0 < number <= old:
         return number
     meanings = [Meaning(number)]
@@ -129,13 +135,15 @@ def _place(
     meanings += [Meaning(_placed(each.value, dim, is_end=is_end), each.value) for each in site.alike(number)[1:]]
     likely = len(meanings)
     meanings += _parts(dim, number, old, length)
-    return site.either(*at[:2], meanings, at[2], len(meanings) if 2 * number == old else likely)
+    return site.either(*at[:2], meanings, at[2], len(meanings) if abs(2 * number - old) < 2 else likely)
 
 
 def _parts(dim: DimLike, number: int, old: int, length: int) -> list[Meaning]:
-    """Return which part of a dimension a number may be, if the slice is one of equal parts."""
+    """Return which part of a dimension a number may be, if the slice is one of equal parts, or a rounded half."""
     fitting = (parts for parts in _PARTS if old == parts * length and length > 1 and number % length == 0)
-    return [Meaning((number // length * dim) // parts) for parts in fitting]
+    meanings = [Meaning((number // length * dim) // parts) for parts in fitting]
+    is_half = min(length, old - length) == old // 2 > 1
+    return meanings + [Meaning((dim + up) // 2) for up in (0, 1) if is_half and (old + up) // 2 == number]
 
 
 def _placed(place: DimLike, dim: DimLike, *, is_end: bool = False) -> DimLike:
@@ -264,6 +272,18 @@ def fit_places(site: Site, axis: int, position: int = 1) -> None:
         # They count all of it already.
         return
     elif any(_is_late(index, old) for index in indices.items):
+        site.block(f"takes elements in the second half of {dim} by their numbers")
+
+
+def fit_places_of_tuples(site: Site, entry: int, dim: DimLike) -> None:
+    """Tuples that pick elements along a length stay: they have to be in its first half. entry: of each tuple."""
+    known = site.ctx.contents(1, needed=True)
+    old, own = site.wanted.before(dim), site.dims(1) or ()
+    if not isinstance(old, int) or old < 2 or known is None:
+        return
+    if old in own[:-1]:
+        site.need(1, own.index(old), dim, entry)
+    elif any(_is_late(index, old) for index in known.items[entry :: int(str(own[-1]))]):
         site.block(f"takes elements in the second half of {dim} by their numbers")
 
 

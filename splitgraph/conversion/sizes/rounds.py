@@ -225,7 +225,8 @@ def _read_dim(written: str, place: str, wanted: Wanted) -> DimLike:
     # As messages spell a size that is a number before and after.
     written = wanted.unspelled(written)
     try:
-        dim = parse_given_dim(written, ())
+        # -P is counted from the end.
+        dim = parse_given_dim(f"0 - {written[1:].lstrip()}" if written.startswith("-") else written, ())
     except ValueError as error:
         raise SplitgraphError(f"{place}: {written!r} is no dimension: {error}") from None
     if dim is None:

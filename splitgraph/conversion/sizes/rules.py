@@ -15,6 +15,7 @@ from splitgraph.conversion.sizes.readings import (
     fit_merged,
     fit_merged_tuples,
     fit_places,
+    fit_places_of_tuples,
     read_depth,
     read_indices,
     read_lengths,
@@ -25,7 +26,7 @@ from splitgraph.conversion.sizes.readings import (
     read_sizes,
     read_slice,
 )
-from splitgraph.dim import Dim, DimLike, symbol, symbols_of
+from splitgraph.dim import Dim, DimLike, symbol
 from splitgraph.model.onnx_proto import GraphProto
 from splitgraph.model.schemas import kinds
 from splitgraph.model.value_type import ValueType, tensor, vector
@@ -212,7 +213,10 @@ def fit_tuples(site: Site, batch_dims: int) -> None:
     if dims is None or indices is None or len(indices) < 2 or batch_dims or fit_merged_tuples(site):
         return
     for entry, dim in enumerate(dims[: indices[-1]] if isinstance(indices[-1], int) else ()):
-        if not site.wanted.moves(dim) or not symbols_of(dim) <= site.wanted.batch:
+        if not site.wanted.moves(dim):
+            continue
+        if not site.leaves_items_apart(dim):
+            fit_places_of_tuples(site, entry, dim)
             continue
         sizes = dim, site.wanted.before(dim)
         axis = next((axis for axis, size in enumerate(indices[:-1]) if size in sizes), None)

@@ -227,7 +227,34 @@ def _with_questions(found: Found, choices: Mapping[Reading, int], follow: Follow
             follows = (way for way in ways if isinstance(way[1], Dim) and not alternative.can_only_stay)
             first = choice.readings[taken] if key in fixed else next(follows, ways[0])
             questions.append(_SeveralFit(alternative, ways, first))
+    if len(questions) > 1:
+        questions = _together(found, questions, choices, follow, fixed)
     return found._replace(questions=tuple(_asked(questions, found.wanted)))
+
+
+def _together(
+    found: Found,
+    questions: Sequence[_SeveralFit],
+    choices: Mapping[Reading, int],
+    follow: Follow,
+    fixed: Collection[Reading],
+) -> list[_SeveralFit]:
+    """Return the questions with answers that fit together: each follows, or else those that the first answer needs."""
+    keys = {id(alternative): key for key, alternative in found.follower.alternatives.items()}
+    open_ones = [each for each in questions if not each.alternative.choice.is_value]
+    taken = {keys[id(each.alternative)]: each for each in open_ones if id(each.alternative) in keys}
+    names = frozenset(name for each in questions for name in each.alternative.choice.symbols)
+    lengths = replace(found.wanted, batch=found.wanted.batch - (names - found.wanted.asked))
+    trial = {**choices, **{key: each.alternative.choice.readings.index(each.first) for key, each in taken.items()}}
+    if not taken or _first_problem(follow(lengths, trial)) is None:
+        return [*questions]
+    first = next(iter(taken))
+    trial = {**choices, first: trial[first]}
+    other, trial = _searched(follow(lengths, trial), trial, follow, {*fixed, first}, _MOST_REPAIRS)
+    if _first_problem(other) is not None:
+        return [*questions]
+    fitting = {id(each.alternative): each.alternative.choice.readings[trial.get(key, 0)] for key, each in taken.items()}
+    return [each._replace(first=fitting.get(id(each.alternative), each.first)) for each in questions]
 
 
 def _is_own(choice: Choice, taken: int) -> bool:
@@ -256,6 +283,7 @@ class _SeveralFit(NamedTuple):
 def _asked(questions: Sequence[_SeveralFit], wanted: Wanted) -> Iterator[Diagnostic]:
     """Yield the questions, the first with the options that answer all of them."""
     answers = [_answer(each.alternative, each.first) for each in questions if not each.alternative.is_attribute]
+    all_follow = all(isinstance(each.first[1], Dim) or each.alternative.can_only_stay for each in questions)
     for number, (alternative, ways, _) in enumerate(questions):
         location = alternative.location
         form = "{}" if alternative.stays is None else alternative.stays.form
@@ -277,7 +305,8 @@ def _asked(questions: Sequence[_SeveralFit], wanted: Wanted) -> Iterator[Diagnos
                 "The number is in an attribute. Upgrade the model to an opset that has it in an input, and ask again."
             )
         elif number == 0 and len(questions) > 1:
-            help += f" All questions at once, if each follows: {' '.join(answers)}"
+            how = "if each follows" if all_follow else "so that they fit"
+            help += f" All questions at once, {how}: {' '.join(answers)}"
         yield diagnostic("SG421", wanted.spelled(text), location, help=wanted.spelled(help))
 
 

@@ -11,12 +11,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 
 from splitgraph.conversion.sizes.follow import Rule, Site
-from splitgraph.conversion.sizes.needs import Meaning, Stays
+from splitgraph.conversion.sizes.needs import InputPlace, Meaning, Stays
 from splitgraph.conversion.sizes.readings import read_larger
 from splitgraph.dim import Dim, DimLike, symbol, symbols_of
 from splitgraph.inference.context import NodeContext
 from splitgraph.model.value_type import Contents
 
+# Operators that say sizes themselves, in any format.
+_READ_SHAPES = frozenset(("SequenceLength", "Shape", "ShapeOf", "Size"))
 # Numbers of one constant that are asked about, and that are read.
 _MOST_NUMBERS, _MOST_READ = 8, 1024
 # So many dimensions are tried for a number.
@@ -34,6 +36,7 @@ VALUES: Mapping[str, Sequence[int]] = {
     **dict.fromkeys(("Add", "Div", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Mod", "Mul", "Sub"), (0, 1)),
     **dict.fromkeys(("Max", "Min"), (0, 1)),
     "Clip": (2, 1),
+    "Reciprocal": (0,),
 }
 # The same of the layers of an IR.
 VALUES_OF_LAYERS: Mapping[str, Sequence[int]] = dict.fromkeys(
@@ -62,7 +65,9 @@ def read_values(site: Site) -> None:
     known = [_few_elements(ctx, each) for each in range(ctx.input_count)]
     position = constant_input(ctx.node.op_type, [_are_numbers(each) for each in known])
     numbers = None if position is None else known[position]
-    if position is None or numbers is None or _is_of_sizes(known[0 if position else 1]):
+    if position is None or numbers is None or any(map(_is_of_sizes, known[:1] if position else known[1:2])):
+        return
+    if _is_said_before(site, ctx.node.input[position]):
         return
     dtype = ctx.input(position).dtype
     if dtype not in (*_INTEGERS, *_FLOATS) or _counts_steps(site, numbers) or not _are_values(site, numbers):
@@ -76,6 +81,26 @@ def read_values(site: Site) -> None:
             site.compute_with(position, entry, read)
         if read is None and not lengths and ctx.node.op_type in _PRODUCTS:
             _read_inverse(site, position, entry, number, _ROUNDING_OF_HALVES if dtype == "float16" else _ROUNDING)
+
+
+def _is_said_before(site: Site, name: str) -> bool:
+    """Return True for a number of which something before says what it means: a node that reads a shape, or one that
+    computes it of a number that is asked about.
+    """
+    follower, waiting, seen = site.follower, [name], set[str]()
+    asked = (key[0] for key in follower.alternatives)
+    answered = {place[:2] for place in (*asked, *follower.entries) if isinstance(place, InputPlace)}
+    while waiting:
+        name = waiting.pop()
+        maker = None if name in seen else follower.makers.get(name)
+        seen.add(name)
+        if maker is None:
+            continue
+        node = maker.ctx.node
+        if node.op_type in _READ_SHAPES or (node.op_type in VALUES and maker.place(0)[:2] in answered):
+            return True
+        waiting += node.input
+    return False
 
 
 def _read_inverse(site: Site, position: int, entry: int, number: object, rounding: float) -> None:

@@ -143,4 +143,7 @@ def _triangle(array: Any) -> Triangle | None:
     # The largest column less the row that has the first value, of the rows that have it.
     last = columns - 1 - is_below[:, ::-1].argmax(axis=1) - np.arange(rows)
     diagonal = int(last[is_below.any(axis=1)].max())
+    if abs(diagonal) > 1 and 2 * abs(diagonal) >= rows - 1:
+        # It may be counted from the other corner.
+        return None
     return Triangle(diagonal, below, above) if (is_below == np.tri(rows, columns, diagonal, bool)).all() else None

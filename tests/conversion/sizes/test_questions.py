@@ -74,6 +74,27 @@ ASKED: dict[str, tuple[ModelProto, dict[str, list[int]]]] = {
         model("<int64[1] a = {5}, int64[1] b = {7}, int64[1] c = {1}> { y = Slice (x, a, b, c) }"),
         {'--keep "main/Slice#0[1]"': EVEN[5:], '--follow "main/Slice#0[1]=T - 2"': EVEN[7:]},
     ),
+    "the last ones, as many as a length": (
+        model("""<int64[1] a = {-7}, int64[1] b = {14}, int64[1] c = {1}>
+            { q = Concat <axis = 1> (x, x) y = Slice (q, a, b, c) }"""),
+        {'--keep "main/Slice#1[1]"': EVEN[2:], '--follow "main/Slice#1[1]=-T"': EVEN},
+    ),
+    "half of an odd length, rounded down": (
+        model("<int64[1] a = {0}, int64[1] b = {3}, int64[1] c = {1}> { y = Slice (x, a, b, c) }"),
+        {'--keep "main/Slice#0[0]"': EVEN[:3], '--follow "main/Slice#0[0]=T//2"': EVEN[:4]},
+    ),
+    "half of an odd length, rounded up": (
+        model("<int64[1] a = {4}, int64[1] b = {9999}, int64[1] c = {1}> { y = Slice (x, a, b, c) }"),
+        {
+            '--keep "main/Slice#0[1]"': EVEN[4:],
+            '--follow "main/Slice#0[1]=T - 3"': EVEN[6:],
+            '--follow "main/Slice#0[1]=(T + 1)//2"': EVEN[5:],
+        },
+    ),
+    "a number by which a mean divides": (
+        model("<float t = {7}, int64[1] c = {1}> { s = ReduceSum (x, c) r = Reciprocal (t) y = Mul (s, r) }"),
+        {'--keep "main/Reciprocal#1[0]"': [10], '--follow "main/Reciprocal#1[0]=T"': [8]},
+    ),
     "a slice behind a Pad": (
         model("""<int64[6] p = {0, 2, 0, 0, 0, 0}, int64[1] a = {0}, int64[1] b = {7}, int64[1] c = {1}>
             { q = Pad (x, p) y = Slice (q, a, b, c) }"""),
@@ -185,6 +206,12 @@ DECIDED: dict[str, tuple[ModelProto, list[int]]] = {
             { q = Pad (x, p) s = Slice (q, a, b, c) y = Add (x, s) }"""),
         [0, 2, *[2 * each - 4 for each in EVEN[2:]]],
     ),
+    "a number that the model reads from a shape": (
+        model("""<int64[6] p = {0, 0, 0, 0, 0, 5}, int64[1] c = {1}, int64[1] i = {2}>
+            { q = Pad (x, p) h = Shape (q) g = Gather (h, i) f = Cast <to = 1> (g) s = ReduceSum (q, c)
+              r = Reciprocal (f) y = Mul (s, r) }"""),
+        [10],
+    ),
     "another number stays": (
         model("<int64[3] s = {1, 5, 2}> { z = ConstantOfShape (s) y = Concat <axis = 1> (x, z) }"),
         [*EVEN, *[0] * 5],
@@ -210,9 +237,28 @@ def test_elements_of_which_several_may_be_counted_from_the_end_are_asked_one_by_
     assert _out(answered(made, '--keep "main/Gather#0[2]"', '--keep "main/Gather#0[3]"')) == [0, 4, 8, 12]
 
 
-def test_elements_by_their_places_are_refused() -> None:
-    made = model("<int64[1, 2, 2] i = {0, 0, 6, 6}> { y = GatherElements <axis = 1> (x, i) }")
-    assert [(each.code, each.location) for each in questions(made)] == [("SG420", "main/GatherElements#0")]
+PLACES = {
+    "GatherElements": "<int64[1, 2, 2] i = {0, 0, 6, 6}> { y = GatherElements <axis = 1> (x, i) }",
+    "GatherND": "<int64[1, 2, 2] i = {0, 0, 0, 6}> { g = GatherND (x, i) y = Identity (g) }",
+    "ScatterND": "<int64[1, 2, 2] i = {0, 0, 0, 6}, float[1, 2, 2] u = {1, 2, 3, 4}> { y = ScatterND (x, i, u) }",
+}
+
+
+@pytest.mark.parametrize("kind", PLACES)
+def test_elements_by_their_places_are_refused(kind: str) -> None:
+    assert [(each.code, each.location) for each in questions(model(PLACES[kind]))] == [("SG420", f"main/{kind}#0")]
+    assert not questions(model(PLACES[kind].replace("6, 6}", "1, 1}").replace("6}", "1}")))
+
+
+def test_answers_to_all_questions_at_once_fit_together() -> None:
+    """Two slices whose sum has one size: both cannot count from the end."""
+    made = model("""<int64[6] p = {0, 1, 0, 0, 0, 0}, int64[1] a = {0}, int64[1] b = {4}, int64[1] c = {1},
+        int64[1] e = {9}>
+        { q = Pad (x, p) s = Slice (q, a, b, c) t = Slice (q, b, e, c) y = Add (s, t) }""")
+    found = questions(made)
+    assert len(found) == 2
+    options = _options((found[0].help or "").partition("All questions")[2])
+    assert len(options) == 2 and answered(made, *options)
 
 
 @pytest.mark.parametrize(
@@ -255,6 +301,16 @@ def test_what_one_number_decides_is_verified_without_a_question() -> None:
     assert found.verification is not None and found.verification.verdict == "equal"
     (output,) = found.model.graph.output
     assert [dim.dim_value for dim in output.type.tensor_type.shape.dim] == [1, 3, 2]
+
+
+def test_items_beside_what_is_cut_are_told_from_a_number() -> None:
+    """Nothing is said of the items where -1 stands for them, and a length beside them is cut."""
+    made = parser.parse_model("""<ir_version: 8, opset_import: ["": 17]> g (float[1, 4, 2] x) => (float[a, b, c, d] y)
+        <int64[4] s = {-1, 2, 2, 2}> { y = Reshape (x, s) }""")
+    after = splitgraph.reshape(made, {"x": ["N", "T", 2]}, follow=["main/Reshape#0[1]=T//2"]).model
+    data = np.arange(36, dtype=np.float32).reshape(3, 6, 2)
+    (found,) = ReferenceEvaluator(after).run(None, {"x": data})
+    assert np.array_equal(found, data.reshape(3, 3, 2, 2))
 
 
 def test_a_number_in_an_attribute_is_asked_about_after_an_upgrade() -> None:

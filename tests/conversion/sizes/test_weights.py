@@ -182,6 +182,10 @@ ALONG = [
     ([0.5, 1.5, 2.5], None),
     ([[1, 2], [2, 4]], None),
     ([[7, 0], [7, 7]], Triangle(0, 7, 0)),
+    (np.tri(5, 5, -1, np.int64), Triangle(-1, 1, 0)),
+    # The diagonal may be counted from the other corner.
+    (np.tri(5, 5, 3, np.int64), None),
+    (np.tri(7, 7, -4, np.int64), None),
 ]
 
 
