@@ -18,6 +18,7 @@ from splitgraph.conversion.sizes.needs import (
     Counted,
     Cut,
     InputPlace,
+    Levels,
     Meaning,
     Need,
     Reading,
@@ -93,7 +94,8 @@ class Follower:
     entries: of constant inputs, the entries that are decided, in terms of dimensions, found so far or given by the
     user. placed: the names that the user gives. expanded: the dimensions that inputs get, by axis. repeated: of these,
     what weights of more than one element are along an axis; patterns: along several. cuts: of those whose axis goes
-    over several dimensions: each has an axis in `repeated` and `patterns`. orders: of the inputs of Reshapes, the
+    over several dimensions: each has an axis in `repeated` and `patterns`. levels: of those whose axis goes over
+    several grids. orders: of the inputs of Reshapes, the
     digits along an axis. merged: the values of which the last walk asked that, by input and axis. needs: what the last
     walk found; blocked: what cannot follow, by location; conditions: which sizes have to be equal. edits, attributes:
     what the last walk read otherwise: elements of constant inputs by position, and attributes; None for one that is
@@ -117,6 +119,7 @@ class Follower:
     repeated: dict[InputPlace, dict[int, Repeated]] = field(default_factory=dict)
     patterns: dict[InputPlace, tuple[Counted, ...] | Triangle] = field(default_factory=dict)
     cuts: dict[InputPlace, Cut] = field(default_factory=dict)
+    levels: dict[InputPlace, Levels] = field(default_factory=dict)
     edits: dict[NodePlace, dict[int, Contents]] = field(default_factory=dict)
     attributes: dict[NodePlace, dict[str, tuple[int, ...] | None]] = field(default_factory=dict)
     values: dict[NodePlace, dict[int, dict[int, Dim]]] = field(default_factory=dict)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from splitgraph.conversion.sizes.digits import Choice
@@ -71,6 +71,29 @@ class Cut(NamedTuple):
     def parts(self, shape: Sequence[Any], sizes: Sequence[Any]) -> tuple[Any, ...]:
         """Return a shape with these sizes in place of the axis."""
         return (*shape[: self.axis], *sizes, *shape[self.axis + 1 :])
+
+
+class Grid(NamedTuple):
+    """What weights are along the dimensions of an axis: the same, or counted, by axis; or counted in an entry."""
+
+    cut: Cut
+    repeated: Mapping[int, Repeated]
+    counted: tuple[Counted, ...]
+
+
+class Level(NamedTuple):
+    """A part of an axis of weights: where it starts, what it becomes, and the grid that it counts."""
+
+    start: int
+    dim: DimLike
+    grid: Grid
+
+
+class Levels(NamedTuple):
+    """An axis of weights that goes over several grids, one after the other."""
+
+    axis: int
+    parts: tuple[Level, ...]
 
 
 class Triangle(NamedTuple):

@@ -6,16 +6,18 @@ back through the nodes that only hand it on, to the number that made it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from math import prod
 from typing import Any
 
 from splitgraph.conversion.sizes.bodies import ports_of_body
 from splitgraph.conversion.sizes.counting import Counting
 from splitgraph.conversion.sizes.digits import Digit, Order, is_one_factor, regrouped
+from splitgraph.conversion.sizes.grids import grid_along, levels_along
 from splitgraph.conversion.sizes.last_walk import LastWalk, Producer, Stuck
-from splitgraph.conversion.sizes.needs import Counted, Cut, InputPlace, Need, Repeated, Triangle
-from splitgraph.conversion.sizes.weights import NotRead, WeightReader, found_along
-from splitgraph.dim import Dim, DimLike, symbols_of
+from splitgraph.conversion.sizes.needs import Counted, InputPlace, Need, Repeated, Triangle
+from splitgraph.conversion.sizes.weights import NotRead, WeightReader
+from splitgraph.dim import Dim, DimLike, product, symbols_of
 from splitgraph.inference.alone import Made, Source
 from splitgraph.model.onnx_proto import TensorProto
 from splitgraph.model.scopes import GraphPath, plain_domain
@@ -255,9 +257,11 @@ class Origins:
             found = self._weights.along(home, name, tensor, axis)
         except NotRead as reason:
             raise Stuck(f"{has_size} {reason}") from None
-        if found is None and self._is_grid(reader, self._weights.elements(home, tensor), axis, dim):
-            return
-        if found is None or reader in self._follower.cuts:
+        if found is None:
+            array = self._weights.elements(home, tensor)
+            if self._is_grid(reader, array, axis, dim) or self._are_levels(reader, array, axis, dim):
+                return
+        if found is None or reader in self._follower.cuts or reader in self._follower.levels:
             raise Stuck(f"{has_size} are not the same all along it")
         is_counted = isinstance(found, Counted) or (isinstance(found, Repeated) and found.step != 0)
         if is_counted and not is_one_factor(dim) and self._was_one(dim):
@@ -279,30 +283,29 @@ class Origins:
 
     def _is_grid(self, reader: InputPlace, array: Any, axis: int, dim: DimLike) -> bool:
         """Go on with what weights count along the parts of an axis. Return False if they do not, or along items."""
-        follower, wanted = self._follower, self._follower.wanted
+        follower = self._follower
         dims = tuple(digit.dim for digit in self._digits_needed(dim))
-        sizes = tuple(size for size in map(wanted.before, dims) if isinstance(size, int))
-        if len(sizes) < max(len(dims), 2) or prod(sizes) != array.shape[axis] or self._was_one(dim):
-            return False
-        lengths = (size for size, part in zip(sizes, dims, strict=True) if not symbols_of(part) <= wanted.batch)
-        if 1 in lengths:
-            # Weights of one place say nothing of several: T - 5 of 6.
-            return False
-        cut = Cut(axis, sizes, dims)
-        parts = array.reshape(cut.parts(array.shape, sizes))
-        found = {axis + at: found_along(parts, axis + at) for at, part in enumerate(dims) if wanted.moves(part)}
-        counting = [dims[at - axis] for at, each in found.items() if not isinstance(each, Repeated) or each.step]
-        if any(each is None or isinstance(each, Triangle) for each in found.values()) or any(
-            not symbols_of(part).isdisjoint(wanted.batch) for part in counting
-        ):
+        found = None if len(dims) < 2 or self._was_one(dim) else grid_along(array, axis, dims, follower.wanted)
+        if found is None:
             return False
         if reader in follower.repeated or reader in follower.patterns:
-            return follower.cuts.get(reader) == cut
-        follower.cuts[reader] = cut
-        follower.repeated[reader] = {at: each for at, each in found.items() if isinstance(each, Repeated)}
-        counted = tuple(each for each in found.values() if isinstance(each, Counted))
-        if counted:
-            follower.patterns[reader] = counted
+            return follower.cuts.get(reader) == found.cut
+        follower.cuts[reader] = found.cut
+        follower.repeated[reader] = dict(found.repeated)
+        if found.counted:
+            follower.patterns[reader] = found.counted
+        self._expand(reader, axis, dim)
+        return True
+
+    def _are_levels(self, reader: InputPlace, array: Any, axis: int, dim: DimLike) -> bool:
+        """Go on with what weights count along several grids, one after the other. Return False if they do not."""
+        follower = self._follower
+        if self._was_one(dim) or reader in follower.repeated or reader in follower.patterns or reader in follower.cuts:
+            return False
+        found = levels_along(array, axis, self._grids_needed(dim), follower.wanted)
+        if found is None or sum((level.dim for level in found.parts), start=0) != dim:
+            return False
+        follower.levels[reader] = found
         self._expand(reader, axis, dim)
         return True
 
@@ -318,14 +321,63 @@ class Origins:
 
     def _digits_needed(self, dim: DimLike) -> tuple[Digit, ...]:
         """Return the digits of a dimension that other inputs of the node have which needs it; () if they differ."""
+        orders = [*dict.fromkeys(self._order(part) for part in self._parts_with(dim))]
+        return orders[0] or () if len(orders) == 1 else ()
+
+    def _parts_with(self, dim: DimLike) -> list[_Part]:
+        """Return where other inputs of the node that needs a dimension have it."""
         need = self._need
         if need is None or need.dim != dim:
-            return ()
+            return []
         path, node = need.place.path, self._last.scopes[need.place.path].nodes[need.place.node]
         others = [name for at, name in enumerate(node.input) if at != need.place.position and name]
-        parts = [self._part(path, name, at) for name in others for at in _places(self._last.shape(path, name), dim)]
-        orders = [*dict.fromkeys(self._order(part) for part in parts)]
-        return orders[0] or () if len(orders) == 1 else ()
+        return [self._part(path, name, at) for name in others for at in _places(self._last.shape(path, name), dim)]
+
+    def _grids_needed(self, dim: DimLike) -> list[tuple[DimLike, ...]]:
+        """Return the dimensions of each grid of which other inputs of the node are joined; none if they differ."""
+        found = dict.fromkeys(map(self._grids_of, self._joined_in(self._parts_with(dim))))
+        return [*next(iter(found))] if len(found) == 1 else []
+
+    def _grids_of(self, joined: Sequence[_Part]) -> tuple[tuple[DimLike, ...], ...]:
+        orders = [(self._order(part), self._last.shape(*part[:2])[part[2]]) for part in joined]
+        return tuple((dim,) if order is None else tuple(digit.dim for digit in order) for order, dim in orders)
+
+    def _joined_in(self, parts: Sequence[_Part]) -> Iterator[list[_Part]]:
+        """Yield the inputs of each Concat that makes one of some dimensions, which other nodes hand on."""
+        waiting, seen = [*parts], {*parts}
+        while waiting:
+            path, name, axis = waiting.pop()
+            producer = self._last.producer(path, name)
+            if producer is not None and self._joins_along(producer, axis):
+                yield [self._part(path, each, axis) for each in producer.node.input]
+            elif producer is not None:
+                handed = [each for each in self._handed_on(producer, name, axis) if each not in seen]
+                seen.update(handed)
+                waiting += handed
+
+    def _joins_along(self, producer: Producer, axis: int) -> bool:
+        if producer.node.op_type != "Concat" or plain_domain(producer.node.domain) != self._follower.operators.domain:
+            return False
+        rank = len(self._last.shape(producer.scope.path, producer.node.output[0]))
+        return any(each.name == "axis" and each.i % rank == axis for each in producer.node.attribute)
+
+    def _handed_on(self, producer: Producer, name: str, axis: int) -> list[_Part]:
+        """Return the dimensions of inputs that a node hands on as this one."""
+        path, inputs = producer.scope.path, producer.node.input
+        try:
+            shape = self._last.shape(path, name)
+            if self._regroups(producer):
+                data = self._last.shape(path, inputs[0])
+                before = product(shape[:axis])
+                places = (at for at in _places(data, shape[axis]) if product(data[:at]) == before)
+                return [self._part(path, inputs[0], at) for at in places]
+            made = self._made(producer, name, axis, at_old_sizes=False)
+            sources = () if made is None or not made.is_same else made.sources
+            own = (each for each in sources if not each.is_element)
+            parts = [self._part(path, inputs[each.position], each.place) for each in own]
+            return [part for part in parts if self._last.shape(*part[:2])[part[2]] == shape[axis]]
+        except Stuck:
+            return []
 
 
 def _places(shape: tuple[DimLike, ...], dim: DimLike) -> list[int]:

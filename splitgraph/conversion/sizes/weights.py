@@ -25,6 +25,8 @@ ReadWeights = Callable[[GraphPath, TensorProto], Any]
 MOST_BYTES = 2**30
 # So few numbers, or fewer, are no rule. Only 0 and 1 as integers are.
 _FEWEST = 2
+# Where the rows and columns of a grid begin to count: at 0, or half a place beside it, as centres of places do.
+_STARTS = (0, 0.5, -0.5)
 
 
 class NotRead(Exception):
@@ -123,7 +125,9 @@ def _counted_entry(array: Any, axis: int) -> Counted | None:
         if (entries != entries[0]).any() or sorted(entries[0]) != [0] * (entries.shape[1] - 1) + [1]:
             continue
         entry = int(entries[0].argmax())
-        is_counted = not first.take(entry, along).any() and (array == first + step * numbers).all()
+        starts = first.take(entry, along)
+        is_counted = starts.flat[0] in _STARTS and (starts == starts.flat[0]).all()
+        is_counted = is_counted and (array == first + step * numbers).all()
         return Counted(axis, entry, along) if is_counted else None
     return None
 

@@ -12,7 +12,7 @@ from splitgraph.conversion.plan import Plan, Replacement
 from splitgraph.conversion.sizes.draft import NUM_OUTPUTS, SizeDraft, WrittenSizes, equal_parts
 from splitgraph.conversion.sizes.follow import Follower
 from splitgraph.conversion.sizes.formulas import NotWritable, plain_target
-from splitgraph.conversion.sizes.needs import Counted, InputPlace, Repeated, Triangle
+from splitgraph.conversion.sizes.needs import Counted, Cut, InputPlace, Repeated, Triangle
 from splitgraph.conversion.sizes.windows import ATTRIBUTES_OF_GLOBAL, GLOBAL
 from splitgraph.dim import DimLike
 from splitgraph.inference import Walked
@@ -24,8 +24,8 @@ from splitgraph.model.onnx_proto import NodeProto
 from splitgraph.model.scopes import GraphPath, Scope, node_label
 from splitgraph.model.value_type import DTYPE_NUMBERS, UNKNOWN, Contents, Shape, ValueType
 
-# Expand, Range and Max of integers exist from these opsets on.
-_EXPAND, _RANGE, _INTEGER_MAX = 8, 11, 12
+# Expand, Range and the bounds of a Slice as inputs exist from these opsets on.
+_EXPAND, _RANGE, _BOUNDS = 8, 11, 10
 _INT64 = "int64"
 
 
@@ -135,18 +135,44 @@ class _FollowingDraft(SizeDraft):
 
     def expanded(self, place: InputPlace, name: str, shape: Sequence[DimLike]) -> str:
         """Write a value that is repeated along axes where it has one element; returns its name."""
-        repeated = self.writer.follower.repeated.get(place, {})
-        known = self.writer._type(self.scope, name)
-        dtype = known.dtype or _INT64
-        own = known.shape or ()
-        wanted: Sequence[DimLike] = [self.wanted.after(dim) for dim in shape]
+        follower, known = self.writer.follower, self.writer._type(self.scope, name)
+        wanted, own = [self.wanted.after(dim) for dim in shape], known.shape or ()
+        levels, dtype = follower.levels.get(place), known.dtype or _INT64
+        if levels is None:
+            cut, pattern = follower.cuts.get(place), follower.patterns.get(place)
+            return self._expanded(name, own, wanted, dtype, cut, follower.repeated.get(place, {}), pattern)
+        parts, axis = [], levels.axis
+        for start, dim, (cut, repeated, counted) in levels.parts:
+            size = prod(cut.sizes)
+            part = self._part_of(name, axis, start, start + size)
+            old = (*own[:axis], size, *own[axis + 1 :])
+            sizes = (*wanted[:axis], self.wanted.after(dim), *wanted[axis + 1 :])
+            parts.append(self._expanded(part, old, sizes, dtype, cut, repeated, counted or None))
+        return self.write("Concat", parts, "levels", axis=axis)
+
+    def _part_of(self, name: str, axis: int, start: int, end: int) -> str:
+        """Write the part of a value between two places along an axis; returns its name."""
+        if self.opset < _BOUNDS:
+            return self.write("Slice", [name], "level", starts=[start], ends=[end], axes=[axis])
+        return self.write("Slice", [name, *(self.list_of([each], "bound") for each in (start, end, axis))], "level")
+
+    def _expanded(
+        self,
+        name: str,
+        own: Sequence[DimLike | None],
+        wanted: Sequence[DimLike],
+        dtype: str,
+        cut: Cut | None,
+        repeated: Mapping[int, Repeated],
+        pattern: tuple[Counted, ...] | Triangle | None,
+    ) -> str:
+        """Write the same for one list or grid of weights. own, wanted: their shapes."""
         counted = next((each for each in repeated.values() if each.step), None)
-        pattern = self.writer.follower.patterns.get(place)
-        whole, cut = wanted, self.writer.follower.cuts.get(place)
+        whole, own = wanted, tuple(own)
         if cut is not None:
             wanted = cut.parts(wanted, [self.wanted.after(dim) for dim in cut.dims])
             own = cut.parts(own, cut.sizes)
-            name = self.write("Reshape", [name, self.list_of(own, "parts")], "in_parts")  # type: ignore[arg-type]
+            name = self.write("Reshape", [name, self.list_of(own, "parts")], "in_parts")
         if isinstance(pattern, Triangle):
             name = self._triangle(pattern, wanted)
             own = (*(1 for _ in wanted[:-2]), *wanted[-2:])

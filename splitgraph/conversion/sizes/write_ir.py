@@ -97,7 +97,7 @@ class LayerWriter:
                 shape: list[Any] = [axes.get(axis, dim) for axis, dim in enumerate(known.shape or ())]
                 how = self.follower.repeated.get(InputPlace(*place, position), {})
                 pattern = self.follower.patterns.get(InputPlace(*place, position))
-                if InputPlace(*place, position) in self.follower.cuts:
+                if any(InputPlace(*place, position) in each for each in (self.follower.cuts, self.follower.levels)):
                     raise NotWritable(f"input {position} has weights that no layer makes of another size")
                 for count in pattern if pattern is not None and not isinstance(pattern, Triangle) else ():
                     source = draft.with_count(source, count, known.dtype or _INT64, shape)

@@ -61,6 +61,14 @@ FOLLOWING: dict[str, tuple[ModelProto, Callable[[Array], Array]]] = {
         model([1, 3, 5, 2], grid(3, 5)[..., ::-1].copy(), ADDED),
         lambda x: x + grid(*x.shape[1:3])[..., ::-1],
     ),
+    "centres": (
+        model([1, 3, 5, 2], grid(3, 5) + np.float32(0.5), ADDED),
+        lambda x: x + grid(*x.shape[1:3]) + np.float32(0.5),
+    ),
+    "half a place before": (
+        model([1, 3, 5, 2], grid(3, 5) - np.float32(0.5), ADDED),
+        lambda x: x + grid(*x.shape[1:3]) - np.float32(0.5),
+    ),
     "a list of places": (
         model([1, 3, 5, 2], flat(3, 5), FLAT),
         lambda x: x.reshape(1, -1, 2) + flat(*x.shape[1:3]),
@@ -135,7 +143,7 @@ NOT_THE_SAME = "are not the same all along it"
 REFUSED: dict[str, tuple[Array, str]] = {
     "from 1": (grid(3, 5) + 1, ADDED),
     "in steps of 8": (grid(3, 5) * 8, ADDED),
-    "centres": (grid(3, 5) + np.float32(0.5), ADDED),
+    "from a quarter": (grid(3, 5) + np.float32(0.25), ADDED),
     "one place differs": (_other(grid(3, 5), (2, 4, 1), 9), ADDED),
     "row and column in one entry": (grid(3, 5) + np.moveaxis(grid(3, 5)[..., ::-1], -1, -1), ADDED),
     "a list from 1": (flat(3, 5) + 1, FLAT),
@@ -170,3 +178,85 @@ def test_a_batch_is_not_counted() -> None:
     made = model([3, 5, 2], grid(3, 5), ADDED)
     with pytest.raises(splitgraph.SplitgraphError, match="computes with the number of N"):
         splitgraph.reshape(made, batch="N")
+
+
+# Several grids, one after the other -----------------------------------------------------------------------------------
+
+HALVES = "h = AveragePool <kernel_shape = [2, 2], strides = [2, 2]> (x)"
+LISTS = "big = Reshape (x, places) small = Reshape (h, places) j = Concat <axis = 2> (big, small)"
+Sizes = tuple[int, int]
+
+
+def levels(*maps: Sizes, start: float = 0.5) -> Array:
+    """The column and the row of each place of the maps, [1, 2, places]."""
+    return np.concatenate([flat(*sizes)[:, ::-1] + np.float32(start) for sizes in maps]).T[None].copy()
+
+
+def strides(*maps: Sizes) -> Array:
+    """The stride of each place of the maps, [1, places]."""
+    return np.concatenate([np.full(height * width, 8.0 * 2**at) for at, (height, width) in enumerate(maps)])[
+        None
+    ].astype(np.float32)
+
+
+def detector(nodes: str, **weights: Array) -> ModelProto:
+    """A model of a map x[1, 2, 6, 8], and of one that is half as large, joined as `j`."""
+    made = parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 17]> m (float[1, 2, 6, 8] x) => (float[a, b, c] y)
+        <int64[3] places = {{1, 2, -1}}> {{ {HALVES} {LISTS} {nodes} }}"""
+    )
+    made.graph.initializer.extend(numpy_helper.from_array(array, name) for name, array in weights.items())
+    return made
+
+
+def joined(x: Array) -> Array:
+    halves = x.reshape(1, 2, x.shape[2] // 2, 2, x.shape[3] // 2, 2).mean((3, 5), dtype=np.float32)
+    return np.concatenate([x.reshape(1, 2, -1), halves.reshape(1, 2, -1)], 2)
+
+
+def of_levels(x: Array) -> tuple[Sizes, Sizes]:
+    height, width = x.shape[2:]
+    return (height, width), (height // 2, width // 2)
+
+
+MAPS = ((6, 8), (3, 4))
+OF_LEVELS: dict[str, tuple[ModelProto, Callable[[Array], Array]]] = {
+    "centres": (detector("y = Add (j, g)", g=levels(*MAPS)), lambda x: joined(x) + levels(*of_levels(x))),
+    "corners": (
+        detector("y = Add (j, g)", g=levels(*MAPS, start=0)),
+        lambda x: joined(x) + levels(*of_levels(x), start=0),
+    ),
+    "strides": (detector("y = Mul (j, s)", s=strides(*MAPS)), lambda x: joined(x) * strides(*of_levels(x))),
+    "behind nodes that hand them on": (
+        detector("r = Relu (j) t = Transpose <perm = [0, 2, 1]> (r) u = Transpose <perm = [0, 2, 1]> (t) "
+                 "n = Identity (u) a = Add (g, n) y = Mul (a, s)", g=levels(*MAPS), s=strides(*MAPS)),
+        lambda x: (np.maximum(joined(x), 0) + levels(*of_levels(x))) * strides(*of_levels(x)),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OF_LEVELS)
+@pytest.mark.parametrize("wanted", [("H", "W"), ("H", 8), (6, "W"), (4, 10)])
+def test_grids_one_after_the_other_follow(name: str, wanted: tuple[Any, Any]) -> None:
+    made, function = OF_LEVELS[name]
+    after = ReferenceEvaluator(asked(made, 1, 2, *wanted))
+    for sizes in [(6, 8), (2, 4), (8, 6), (10, 10)]:
+        shape = [size if isinstance(asking, str) else asking for size, asking in zip(sizes, wanted, strict=True)]
+        x = np.random.default_rng(0).integers(-9, 9, (1, 2, *shape)).astype(np.float32)
+        np.testing.assert_array_equal(after.run(None, {"x": x})[0], function(x))
+
+
+REFUSED_LEVELS: dict[str, ModelProto] = {
+    "the second grid from 1": detector("y = Add (j, g)", g=np.concatenate([levels(MAPS[0]), levels(MAPS[1]) + 1], 2)),
+    "the smaller grid first": detector("y = Add (j, g)", g=levels(*MAPS[::-1])),
+    "one place differs": detector("y = Add (j, g)", g=_other(levels(*MAPS), (0, 1, 50), 9)),
+    "no rule": detector("y = Add (j, g)", g=np.random.default_rng(0).random((1, 2, 60), np.float32)),
+    "not joined along this axis": detector(
+        "p = Pad (j, pads) y = Add (p, g)", pads=np.array([0, 0, 0, 0, 0, 12]), g=levels(*MAPS, (3, 4))
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED_LEVELS)
+def test_what_does_not_count_each_grid_is_refused(name: str) -> None:
+    assert NOT_THE_SAME in refused(REFUSED_LEVELS[name], 1, 2, "H", "W")
