@@ -7,6 +7,7 @@ the last place along it, it is asked. The size of a batch is no such number: `it
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 
@@ -26,6 +27,8 @@ _MOST_ALIKE = 3
 # Products, in which a number may be the inverse of a length, as float32 and float16 round it.
 _PRODUCTS, _ROUNDING, _ROUNDING_OF_HALVES = ("Mul", "Multiply"), 1e-6, 1e-3
 _DIVIDE = "If it follows, divide by what the model computes from the shape of its input, and reshape that model."
+# No length has a smaller inverse.
+_LEAST_INVERSE = 2**-40
 # So many sizes that stay are multiplied with a length.
 _MOST_FACTORS = 6
 # Smaller floats are too common: 2*x - 1; and so are those below a large one that are as large as an inner dimension.
@@ -105,7 +108,7 @@ def _is_said_before(site: Site, name: str) -> bool:
 
 def _read_inverse(site: Site, position: int, entry: int, number: object, rounding: float) -> None:
     """A product with 1/126 is a division by what may be a length, as OpenVINO writes it. It can only stay."""
-    inverse = round(1 / number) if isinstance(number, float) and 0 < number < 1 else 0
+    inverse = round(1 / number) if isinstance(number, float) and _LEAST_INVERSE < number < 1 else 0
     if inverse < _FEWEST_OF_FLOATS or abs(float(number) * inverse - 1) > rounding:  # type: ignore[arg-type]
         return
     lengths = [*_lengths(site, inverse, is_float=True)]
@@ -146,7 +149,7 @@ def _lengths(site: Site, number: object, *, is_float: bool) -> Iterator[Meaning]
     """
     wanted = site.wanted
     least = _FEWEST_OF_FLOATS if is_float else 2
-    if not isinstance(number, (int, float)) or number != int(number) or number < least:
+    if not isinstance(number, (int, float)) or not math.isfinite(number) or number != int(number) or number < least:
         return
     own = [symbol(name) for name in wanted.old if name not in wanted.batch]
     dims: list[DimLike] = [*own, *(one * other for one, other in itertools.combinations(own, 2))]

@@ -77,6 +77,15 @@ def test_other_numbers_stay_without_a_question(inside: str, shape: tuple[Any, ..
     assert not asked(model(inside), *shape)
 
 
+@pytest.mark.parametrize("operator", ["Add", "Mul"])
+@pytest.mark.parametrize("number", [np.inf, -np.inf, np.nan, 1e-310])
+def test_numbers_that_are_no_size_stay(operator: str, number: float) -> None:
+    """Exports mask with infinities."""
+    made = model(f"{GIVEN}> {{ {PIXEL} c = Cast <to = 11> (i) d = {operator} (c, w) y = Cast <to = 7> (d) }}")
+    made.graph.initializer.append(numpy_helper.from_array(np.array(number), "w"))
+    assert not asked(made, 1, 6, "W")
+
+
 def test_numbers_that_count_in_steps_of_a_length_are_refused() -> None:
     made = model(f"{GIVEN}, int64[3] w = {{0, 7, 14}}> {{ {PIXEL} y = Add (k, w) }}")
     assert asked(made, 1, 6, "W") == [("main/Add#2", "computes with 0, 7, 14 and so on, where 7 can be W")]
