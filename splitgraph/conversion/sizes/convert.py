@@ -184,12 +184,15 @@ def _declared_anew(model: ModelProto, wanted: Wanted) -> ModelProto:
 
 
 def _declare(value: ValueInfoProto, shape: Shape | None) -> None:
-    """Write the dimensions of a tensor that are known into its declared shape."""
+    """Write the dimensions of a tensor that are known into its declared shape. One that has another rank was wrong with
+    the old sizes (SG301), and stays.
+    """
     if not value.type.HasField("tensor_type"):
         return
-    written = value.type.tensor_type.shape.dim
+    is_declared, written = value.type.tensor_type.HasField("shape"), value.type.tensor_type.shape.dim
     if shape is not None and len(written) != len(shape):
-        del written[:]
+        if is_declared:
+            return
         for _ in shape:
             written.add()
     for entry, dim in zip(written, shape or [None] * len(written), strict=True):

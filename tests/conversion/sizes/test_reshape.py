@@ -639,3 +639,11 @@ def test_what_another_input_needs_is_a_number() -> None:
     made = model("g (float[2, 3] x, float[2, 3] z) => (float[n, 3] y) { y = Add (x, z) }")
     ((_, _, message),) = blockers(made, x=[5, 3])
     assert message == "needs 'z' to be 5 along axis 0, and the input 'z' has 2 along axis 0; give it 5 there, too"
+
+
+def test_an_output_that_is_declared_with_another_rank_stays_so() -> None:
+    """Some exporters declare outputs as scalars. The result equals the model all the same."""
+    made = model("g (float[1, 3, 4] x) => (float y) { y = Relu (x) }")
+    made.graph.output[0].type.tensor_type.shape.SetInParent()
+    changed = splitgraph.reshape(made, {"x": [1, 3, "W"]}, verify=True)
+    assert changed.model.graph.output[0] == made.graph.output[0]
