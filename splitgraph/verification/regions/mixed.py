@@ -22,6 +22,8 @@ _LONGEST_DELIMITER, _PARTS = 4, (3, 10, 100)
 _MOST_CONSTANTS, _MOST_TEXTS = 24, 64
 # In so many cases at most, combinations are tried, and flags of which one is not like the others.
 _MOST_MIXED, _MOST_CASES = 64, 12
+# A larger number of combinations is no integer of 64 bits.
+_MOST_COMBINATIONS = 2**32
 
 
 def draw_mixed(free: Mapping[str, Array], words: Sequence[str]) -> Iterator[dict[str, Value]]:
@@ -29,7 +31,7 @@ def draw_mixed(free: Mapping[str, Array], words: Sequence[str]) -> Iterator[dict
     lists = {name: _few(value.dtype, words) for name, value in free.items()}
     lists = {name: few for name, few in lists.items() if few.size}
     smallest = min((free[name].size for name in lists), default=0)
-    combinations = math.prod(few.size for few in lists.values())
+    combinations = min(math.prod(few.size for few in lists.values()), _MOST_COMBINATIONS)
     cases = min(-(-combinations // smallest), _MOST_MIXED) if smallest else 0
     # Of more combinations than that, the first ones, and some from everywhere: the last input takes all numbers, too.
     spread = -(-combinations // max(cases * smallest, 1))
@@ -41,7 +43,8 @@ def draw_mixed(free: Mapping[str, Array], words: Sequence[str]) -> Iterator[dict
         for name, few in lists.items():
             places = (case * smallest + np.arange(free[name].size)) * stride
             made[name] = few[places // step % few.size].reshape(free[name].shape)
-            step *= few.size
+            # Further inputs go through their numbers as the first ones do.
+            step = step * few.size if step * few.size < _MOST_COMBINATIONS else 1
         yield made
     for flags in (name for name, value in free.items() if is_flags(value) and value.ndim):
         yield from ({flags: row} for row in _one_apart(free[flags]))
