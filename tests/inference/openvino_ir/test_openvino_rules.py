@@ -50,7 +50,7 @@ INVALID: dict[str, tuple[str, str, dict[str, str], list[Any], str]] = {
     "numpy_target": ("Broadcast", "opset3", {"mode": "numpy"}, ["f32 2,3", [4, 3]], "must be equal, not 2 and 4"),
     "pads": ("Pad", "opset1", {"pad_mode": "constant"}, ["f32 2,3", [1], [1, 1]], "1 pads for an input of rank 2"),
     "lengths": ("ReverseSequence", "opset1", {"seq_axis": "1"}, ["f32 3,5", "i64 2"], "axis 0; it must be 3"),
-    "scales": ("GroupNormalization", "opset12", {"num_groups": "2"}, ["f32 3,4,5", "f32 4", "f32 2"], "it must be 4"),
+    "scales": ("GroupNormalization", "opset12", {"num_groups": "2"}, ["f32 3,4,5", "f32 4", "f32 2"], "it must be [4]"),
     "depth": ("DepthToSpace", "opset1", {"block_size": "2"}, ["f32 1,6,2,2"], "not divisible by 4"),
     "bias": (
         "ScaledDotProductAttention",

@@ -48,7 +48,7 @@ DEMANDED = [
     (
         f"{QUERIES}, float[1,4,P,8] p, float[1,4,O,8] o",
         'y, a, b = Attention(q, k, v, "", p, o)',
-        ["A == B", "A == D", "B == 1", "O == P"],
+        ["A == B", "A == D", "A == 1", "O == P"],
     ),
     ("float[A,4,S,8] x, float[M,4] c, float[L,4] s, int64[B,K] i", "y = RotaryEmbedding(x, c, s, i)", ["L == M"]),
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from splitgraph.dim import DimLike
+from splitgraph.dim import DimLike, sum_dims
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.rules.indices import require_indices, require_lengths
 from splitgraph.inference.rules.operands import (
@@ -18,7 +18,6 @@ from splitgraph.inference.rules.operands import (
     expect,
     expect_dims,
     int_attribute,
-    known_dtype,
     merged_dim,
     operator,
     ranked_dims,
@@ -27,9 +26,6 @@ from splitgraph.inference.rules.operands import (
 from splitgraph.inference.rules.signatures import expect_shapes, shapes
 from splitgraph.model.value_type import ValueType, tensor
 
-Heads = tuple["DimLike | None", "DimLike | None", "DimLike | None", "DimLike | None"]
-
-_UNKNOWN_HEADS: Heads = (None, None, None, None)
 # Before this version of Attention, a mask is for all keys.
 _SHORT_MASK_SINCE = 24
 
@@ -37,45 +33,31 @@ _SHORT_MASK_SINCE = 24
 @operator("Attention", gives=(0, 0, 2, 0))
 def attention(ctx: NodeContext) -> Sequence[ValueType]:
     """Compute the weighted values for each query, the keys and values with those of the past, and the weights."""
-    dtype, value_dtype = known_dtype(ctx, (0, 1)), ctx.input(2).dtype
     flat = _is_flat(ctx)
     _check_attributes(ctx, flat)
-    query_heads = int_attribute(ctx, "q_num_heads", 0)
-    kept_heads = int_attribute(ctx, "kv_num_heads", 0)
-    query = _by_head(ctx, 0, query_heads)
-    key, value = _by_head(ctx, 1, kept_heads), _by_head(ctx, 2, kept_heads)
-    if isinstance(query[1], int) and isinstance(key[1], int):
-        _check_heads(query[1], key[1])
-    merged_dim(ctx, query[0], key[0], "the batch sizes of Q and K")
-    merged_dim(ctx, query[0], value[0], "the batch sizes of Q and V")
-    merged_dim(ctx, query[3], key[3], "the head sizes of Q and K")
-    merged_dim(ctx, key[1], value[1], "the numbers of heads of K and V")
-    merged_dim(ctx, key[2], value[2], "the sequence lengths of K and V")
-    past = ranked_dims(ctx, 4, 4)[2]
-    total = key[2]
-    if ctx.has_input(4):
-        total = None if past is None or key[2] is None else past + key[2]
-    # One and the same in all outputs.
-    total = ctx.fresh() if total is None else total
-    expect_dims(ctx, 4, (key[0], key[1], None, key[3]), "past_key")
-    expect_dims(ctx, 5, (value[0], value[1], past, value[3]), "past_value")
-    expect_dims(ctx, 6, (query[0],), "nonpad_kv_seqlen")
-    _check_mask(ctx, (query[0], query[1], query[2], total))
-    shape: Sequence[DimLike | None] | None = (query[0], query[1], query[2], value[3])
+    heads, kept = int_attribute(ctx, "q_num_heads", 0), int_attribute(ctx, "kv_num_heads", 0)
+    sizes: dict[str, DimLike | None] = {}
+    given, output = ("Q: B H L D", "K: B N S D", "V: B N S E"), "B H L E"
     if flat is None:
-        shape = None
+        given, output = ("", "", ""), "..."
     elif flat:
+        given, output = ("Q: B L ?", "K: B S ?", "V: B S ?"), "B L F"
+        query_size, key_size, sizes["E"] = (_head_size(ctx, index, (heads, kept, kept)[index]) for index in range(3))
+        sizes["D"] = merged_dim(ctx, query_size, key_size, "the head sizes of Q and K")
         values = dims_of(ctx, 2)
-        shape = (query[0], query[2], _joined_heads(None if values is None else values[-1], query_heads, kept_heads))
-    return [
-        tensor(dtype, shape),
-        tensor(dtype, (key[0], key[1], total, key[3])),
-        tensor(value_dtype, (value[0], value[1], total, value[3])),
-        tensor(dtype, (query[0], query[1], query[2], total)),
-    ]
+        sizes |= {"H": heads, "N": kept, "F": _joined_heads(None if values is None else values[2], heads, kept)}
+    states = ("past_key: B N P D", "past_value: B N P E", "nonpad_kv_seqlen: B")
+    known = expect_shapes(ctx, *given, "", *states, sizes=sizes)
+    queries, keys = known.get("H"), known.get("N")
+    if isinstance(queries, int) and isinstance(keys, int):
+        _check_heads(queries, keys)
+    parts = [known.get(letter) for letter in ("PS" if ctx.has_input(4) else "S")]
+    known["T"] = sum_dims([part for part in parts if part is not None]) if None not in parts else ctx.fresh()
+    _check_mask(ctx, [known.get(letter) for letter in "BHLT"])
+    return shapes(ctx, sizes=known, gives=(f"0,1 {output}", "0,1 B N T D", "2 B N T E", "0,1 B H L T"))
 
 
-def _check_mask(ctx: NodeContext, scores: Heads) -> None:
+def _check_mask(ctx: NodeContext, scores: Sequence[DimLike | None]) -> None:
     """Require a mask that broadcasts to the scores. From version 24 on, it may be for the first keys only."""
     mask = dims_of(ctx, 3) if ctx.has_input(3) else None
     if mask is None:
@@ -142,21 +124,13 @@ def _is_flat(ctx: NodeContext) -> bool | None:
     return None if not ranks else ranks == {3}
 
 
-def _by_head(ctx: NodeContext, index: int, heads: int) -> Heads:
-    """Return batch, heads, length and head size of an input."""
-    dims = dims_of(ctx, index)
-    if dims is None:
-        return _UNKNOWN_HEADS
-    if len(dims) == 4:
-        return (dims[0], dims[1], dims[2], dims[3])
+def _head_size(ctx: NodeContext, index: int, heads: int) -> DimLike | None:
+    """Return the size of each head of an input of rank 3."""
     if heads < 1:
         raise InvalidNode("inputs of rank 3 need the attributes 'q_num_heads' and 'kv_num_heads'")
-    return (
-        dims[0],
-        heads,
-        dims[1],
-        exact_quotient(ctx, dims[2], heads, f"the last dimension of input {index} by the number of heads"),
-    )
+    size = ranked_dims(ctx, index, 3)[2]
+    what = f"the last dimension of input {index} by the number of heads"
+    return None if size is None else exact_quotient(ctx, size, heads, what)
 
 
 @operator("RotaryEmbedding")
@@ -207,30 +181,26 @@ def flex_attention(ctx: NodeContext) -> Sequence[ValueType]:
 @operator("LinearAttention", gives=(0, 3))
 def linear_attention(ctx: NodeContext) -> Sequence[ValueType]:
     """Compute the output for each query, and the state after the last query."""
-    dtype = known_dtype(ctx, (0, 1, 2))
     queries, kept = int_attribute(ctx, "q_num_heads", 0), int_attribute(ctx, "kv_num_heads", 0)
     if queries < 1 or kept < 1 or queries % kept:
         raise InvalidNode(f"q_num_heads {queries} must be a multiple of kv_num_heads {kept}, which must be at least 1")
-    query, key, value = shapes = [ranked_dims(ctx, index, 3) for index in range(3)]
-    known = next((dims for dims in shapes if dims[0] is not None), query)
+    widths = [ranked_dims(ctx, index, 3)[2] for index in range(3)]
     query_size, key_size, value_size = (
         None
-        if dims[2] is None
-        else exact_quotient(ctx, dims[2], heads, f"the last dimension of input {index} by the number of heads")
-        for index, (dims, heads) in enumerate(((query, queries), (key, kept), (value, kept)))
+        if width is None
+        else exact_quotient(ctx, width, heads, f"the last dimension of input {index} by the number of heads")
+        for index, (width, heads) in enumerate(zip(widths, (queries, kept, kept), strict=True))
     )
-    merged_dim(ctx, query_size, key_size, "the head sizes of query and key")
-    for dims in (key, value):
-        for axis in (0, 1):
-            merged_dim(ctx, query[axis], dims[axis], f"the dimensions on axis {axis}")
+    head_size = merged_dim(ctx, query_size, key_size, "the head sizes of query and key")
     _check_gates(ctx, kept)
-    dtype_of_state, past = ctx.input(3).dtype if ctx.has_input(3) else dtype, ranked_dims(ctx, 3, 4)
-    state = [
-        merged_dim(ctx, old, new, f"the dimensions of the past and of the new state on axis {axis}")
-        for axis, (old, new) in enumerate(zip(past, (known[0], kept, key_size, value_size), strict=True))
-    ]
-    size = state[3] * queries if value[2] is None and state[3] is not None else _joined_heads(value[2], queries, kept)
-    return [tensor(dtype, (state[0], known[1], size)), tensor(dtype_of_state, state)]
+    inputs = ("query: B T ?", "key: B T ?", "value: B T ?", "past_state: B N D V", "decay: B T ?", "beta: B T ?")
+    known = expect_shapes(ctx, *inputs, sizes={"N": kept, "D": head_size, "V": value_size})
+    if widths[2] is not None or "V" not in known:
+        size = _joined_heads(widths[2], queries, kept)
+    else:
+        size = known["V"] * queries
+    state = f"{3 if ctx.has_input(3) else '0,1,2'} B N D V"
+    return shapes(ctx, *inputs, sizes={**known, "H": size}, gives=("0,1,2 B T H", state))
 
 
 # The inputs of LinearAttention that an update rule needs.
@@ -242,7 +212,7 @@ def _check_gates(ctx: NodeContext, heads: int) -> None:
     rule = ctx.attribute("update_rule", "gated_delta")
     if rule not in _GATES:
         raise InvalidNode(f"update_rule is {rule!r}; it must be one of {', '.join(_GATES)}")
-    query, key = ranked_dims(ctx, 0, 3), ranked_dims(ctx, 1, 3)
+    width = ranked_dims(ctx, 1, 3)[2]
     for index in (4, 5):
         if ctx.has_input(index) != (index in _GATES[rule]):
             verb = "takes no" if ctx.has_input(index) else "needs"
@@ -250,9 +220,7 @@ def _check_gates(ctx: NodeContext, heads: int) -> None:
         gate = dims_of_rank(ctx, index, 3)
         if gate is None:
             continue
-        for axis in (0, 1):
-            merged_dim(ctx, query[axis], gate[axis], f"dimension {axis} of input {index} and of the query")
-        allowed = {1, heads} if index == 5 else {heads, key[2]}
+        allowed = {1, heads} if index == 5 else {heads, width}
         if isinstance(gate[2], int) and gate[2] not in allowed and all(isinstance(size, int) for size in allowed):
             raise InvalidNode(
                 f"the last dimension of input {index} is {gate[2]}; it must be one of {sorted(allowed, key=str)}"

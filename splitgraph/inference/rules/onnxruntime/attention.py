@@ -40,35 +40,25 @@ def _heads(ctx: NodeContext, name: str = "num_heads") -> int:
 def attention(ctx: NodeContext) -> Sequence[ValueType]:
     """Project the input and compute attention: the output of the values' size, and keys and values with the past."""
     quantized, packed = ctx.node.op_type == "QAttention", ctx.node.op_type == "PackedAttention"
-    dtype = ctx.input(3).dtype if quantized else ctx.input(0).dtype
-    dims = dims_of_rank(ctx, 0, 2 if packed else 3)
-    heads = _heads(ctx)
-    key_size, value_size = _projected_sizes(ctx)
-    data = "input: T I" if packed else "input: B S I"
-    scales: tuple[str, ...] = ()
+    heads, (key_size, value_size) = _heads(ctx), _projected_sizes(ctx)
+    rows = "T" if packed else "B S"
+    inputs = [f"input: {rows} I", "weights: I W", "bias: W", ""]
     if quantized:
         columns = (f"weight_scale: {ONE} | W", f"weight_zero_point: {ONE} | W")
-        scales = (f"input_scale: {ONE}", columns[0], "", f"input_zero_point: {ONE}", columns[1])
-    sizes = {"W": sum(ints_attribute(ctx, "qkv_hidden_sizes") or ()) or None}
-    expect_shapes(ctx, data, "weights: I W", "bias: W", *scales, sizes=sizes)
-    outer: Shape = (None,) * (1 if packed else 2) if dims is None else dims[:-1]
-    output = tensor(dtype, (*outer, value_size))
+        inputs[3:] = [f"input_scale: {ONE}", columns[0], "", f"input_zero_point: {ONE}", columns[1]]
+    sizes = {"W": sum(ints_attribute(ctx, "qkv_hidden_sizes") or ()) or None, "V": value_size, "N": heads}
+    output = f"{3 if quantized else 0} {rows} V"
     if packed:
-        return [output]
-    past, shared = 8 if quantized else 4, bool(int_attribute(ctx, "past_present_share_buffer", 0))
-    before = dims_of_rank(ctx, past, 5)
-    if shared and ctx.has_input(past):
-        return [output, tensor(dtype, (None,) * 5 if before is None else before)]
-    length = outer[1]
-    if ctx.has_input(past):
-        length = None if before is None or length is None else before[3] + length
-    head_size = (
-        None if key_size is None else exact_quotient(ctx, key_size, heads, "the hidden size by the number of heads")
-    )
-    if before is not None:
-        kept = {"B": outer[0], "N": heads, "D": head_size}
-        expect_shapes(ctx, *("",) * past, "past: 2 B N ? D", sizes=kept)
-    return [output, tensor(dtype, (2, outer[0], heads, length, head_size))]
+        return shapes(ctx, *inputs, sizes=sizes, gives=output)
+    data, before = dims_of_rank(ctx, 0, 3), dims_of_rank(ctx, len(inputs), 5)
+    has_past, sizes["L"] = ctx.has_input(len(inputs)), None if data is None else data[1]
+    if has_past:
+        sizes["L"] = None if before is None or data is None else before[3] + data[1]
+    is_buffer = has_past and int_attribute(ctx, "past_present_share_buffer", 0)
+    present = f"{output[0]} 2 B N {'P' if is_buffer else 'L'} D"
+    if key_size is not None:
+        sizes["D"] = exact_quotient(ctx, key_size, heads, "the hidden size by the number of heads")
+    return shapes(ctx, *inputs, "past: 2 B N P D", sizes=sizes, gives=(output, present))
 
 
 def _projected_sizes(ctx: NodeContext) -> tuple[DimLike | None, DimLike | None]:

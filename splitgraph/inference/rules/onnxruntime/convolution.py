@@ -24,6 +24,7 @@ from splitgraph.inference.rules.operands import (
     operator,
     ranked_dims,
 )
+from splitgraph.inference.rules.signatures import shapes
 from splitgraph.inference.rules.windows import check_each, read_windows, window_counts
 from splitgraph.model.value_type import ValueType, tensor
 
@@ -135,12 +136,11 @@ def reorder_input(ctx: NodeContext) -> Sequence[ValueType]:
 @operator("ReorderOutput", domain=BLOCKED)
 def reorder_output(ctx: NodeContext) -> Sequence[ValueType]:
     """Take the input out of blocks, with as many channels as the attribute says; last with channels_last."""
-    batch, _, *sides = ranked_dims(ctx, 0, 4)
     channels = int_attribute(ctx, "channels", 0)
     if channels < 1:
         raise InvalidNode(f"channels is {channels}; it must be at least 1")
-    shape = (batch, *sides, channels) if int_attribute(ctx, "channels_last", 0) else (batch, channels, *sides)
-    return [tensor(ctx.input(0).dtype, shape)]
+    shape = "N H W C" if int_attribute(ctx, "channels_last", 0) else "N C H W"
+    return shapes(ctx, "X: N ? H W", sizes={"C": channels}, gives=f"0 {shape}")
 
 
 @operator("Conv", domain=BLOCKED)

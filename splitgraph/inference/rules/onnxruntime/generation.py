@@ -28,15 +28,10 @@ DOMAIN = "com.microsoft"
 
 # The path through a matrix of costs: two numbers for each point.
 shaped("DynamicTimeWarping", "input: ? ? | 1 ? ?", gives="int32 2 L", domain=DOMAIN)
+# Predicted tokens after the current ones, and where they stand in the source.
+shaped("BifurcationDetector", "", "", "prev_suffix_match_idx: ...", gives=("0 T", "0 ..."), domain=DOMAIN)
 _RECURRENT = ("X: T B I", "W: D ? ?", "R: D ? H", "", "sequence_lens: B", "initial_h: D B H", "initial_c: D B H")
 shaped("AttnLSTM", *_RECURRENT, gives=("0 T D B H", "0 D B H", "0 D B H"), domain=DOMAIN)
-
-
-@operator("BifurcationDetector", gives=(0, 0), domain=DOMAIN)
-def bifurcation(ctx: NodeContext) -> Sequence[ValueType]:
-    """Append predicted tokens to the current ones, and return where they stand in the source."""
-    dtype = ctx.input(0).dtype
-    return [tensor(dtype, (ctx.fresh(),)), tensor(dtype, dims_of(ctx, 2))]
 
 
 @operator("BeamSearch", "WhisperBeamSearch", gives=("int32", None, None, None, None), domain=DOMAIN)
@@ -61,9 +56,8 @@ def beam_search(ctx: NodeContext) -> Sequence[ValueType]:
 @operator("GreedySearch", "Sampling", gives=("int32", None), domain=DOMAIN)
 def greedy_search(ctx: NodeContext) -> Sequence[ValueType]:
     """Generate one sequence of tokens for each text. Sampling returns the numbers of the last step, too."""
-    batch = ranked_dims(ctx, 0, 2)[0]
-    logits = tensor(_dtype_of_scores(ctx), (batch, _vocabulary(ctx)))
-    return [tensor("int32", (batch, scalar_dim(ctx, 1))), logits]
+    sizes = {"L": scalar_dim(ctx, 1), "V": _vocabulary(ctx)}
+    return shapes(ctx, "input_ids: B ?", sizes=sizes, gives=("int32 B L", f"{_dtype_of_scores(ctx)} B V"))
 
 
 def _dtype_of_scores(ctx: NodeContext) -> str:
@@ -91,11 +85,11 @@ def sparse_product(ctx: NodeContext) -> Sequence[ValueType]:
 @operator("GatherPacked", domain=DOMAIN, gives=(None,))
 def gather_packed(ctx: NodeContext) -> Sequence[ValueType]:
     """Take rows of a packed table, each of K numbers."""
-    indices, size = dims_of(ctx, 1), int_attribute(ctx, "K", 0)
+    size = int_attribute(ctx, "K", 0)
     if size < 1:
         raise InvalidNode(f"K is {size}; it must be at least 1")
-    dtype = DTYPE_NAMES.get(int_attribute(ctx, "output_dtype", 16))
-    return [tensor(dtype, None if indices is None else (*indices, size))]
+    dtype = DTYPE_NAMES.get(int_attribute(ctx, "output_dtype", 16), "?")
+    return shapes(ctx, "", "indices: ...", gives=f"{dtype} ... {size}")
 
 
 @operator("VarlenNGramHashMapping", gives=(0, 0, "int32", 0), domain=DOMAIN)

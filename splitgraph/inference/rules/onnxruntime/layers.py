@@ -14,12 +14,10 @@ from splitgraph.inference.rules.onnx.reduction import normalized
 from splitgraph.inference.rules.operands import (
     InvalidNode,
     dims_of,
-    dims_of_rank,
     exact_quotient,
     int_attribute,
     known_dtype,
     like_input,
-    merged_dim,
     normal_axis,
     operator,
     ranked_dims,
@@ -48,6 +46,12 @@ operator("GatherND", domain=DOMAIN)(gather_nd)
 shaped("Inverse", "X: ... N N", gives="0 ... N N", domain=DOMAIN)
 shaped("BiasGelu FastGelu", "input: ... H", "bias: H", gives="0 ... H", domain=DOMAIN)
 shaped("BiasAdd", "X: B S C", "bias: C", "skip: B S C", gives="0 B S C", domain=DOMAIN)
+# The input, and which elements are kept.
+shaped("BiasDropout", "data: ...", gives=("0 ...", "bool ..."), domain=DOMAIN)
+# The normalised sum of two inputs, and the sum.
+shaped("SkipGroupNorm", "X: ...", gives=("0 ...", "0 ..."), domain=DOMAIN)
+# The distinct elements, where each element went, and how often each occurs.
+shaped("Unique", "x: N", gives=("0 U", "int64 N", "int64 U"), domain=DOMAIN)
 # The distance of each row of the first input from each row of the second.
 shaped("CDist", "A: M K", "B: N K", gives="0,1 M N", domain=DOMAIN)
 # The scores, without those of tokens that would repeat.
@@ -98,21 +102,12 @@ def skip_layer_normalization(ctx: NodeContext) -> Sequence[ValueType]:
     return shapes(ctx, "input: ... H", skip, "gamma: H", *more, sizes={"S": length}, gives=gives)
 
 
-@operator("SkipGroupNorm", gives=(0, 0), domain=DOMAIN)
-def skip_group_norm(ctx: NodeContext) -> Sequence[ValueType]:
-    """Normalise the sum of two inputs, and return the sum."""
-    known = like_input(ctx)
-    return [known, known]
-
-
-@operator("BiasDropout", "BitmaskDropout", gives=(0, None), domain=DOMAIN)
+@operator("BitmaskDropout", gives=(0, None), domain=DOMAIN)
 def dropout(ctx: NodeContext) -> Sequence[ValueType]:
-    """Set some elements to 0, and return which ones are kept: a boolean or a bit for each."""
+    """Set some elements to 0, and return which ones are kept: a bit for each."""
     dims = dims_of(ctx, 0)
-    known = tensor(ctx.input(0).dtype, dims)
-    if ctx.node.op_type == "BiasDropout":
-        return [known, tensor("bool", dims)]
-    return [known, tensor("uint32", (None if dims is None else ceildiv(product(dims), 32),))]
+    bits = None if dims is None else ceildiv(product(dims), 32)
+    return [tensor(ctx.input(0).dtype, dims), tensor("uint32", (bits,))]
 
 
 @operator("BiasSplitGelu", domain=DOMAIN)
@@ -139,18 +134,12 @@ def _flag(ctx: NodeContext, name: str) -> bool:
 @operator("MatMulNBits", "MatMulBnb4", "MatMulFpQ4", domain=DOMAIN)
 def matmul_packed(ctx: NodeContext) -> Sequence[ValueType]:
     """Multiply by packed weights of K rows and N columns, which are attributes."""
-    dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
     if ctx.node.op_type == "MatMulFpQ4" or not int_attribute(ctx, "transB", 1):
-        return [tensor(dtype, None if dims is None else (*dims[:-1], None))]
+        return shapes(ctx, "A: ... K", gives="0 ... N")
     rows, columns = int_attribute(ctx, "K", 0), int_attribute(ctx, "N", 0)
     if rows < 1 or columns < 1:
         raise InvalidNode(f"K is {rows} and N is {columns}; both must be at least 1")
-    if dims is None:
-        return [tensor(dtype, None)]
-    if not dims:
-        raise InvalidNode("the input is a scalar; its last axis must have K elements")
-    merged_dim(ctx, dims[-1], rows, "the last dimension and K")
-    return [tensor(dtype, (*dims[:-1], columns))]
+    return shapes(ctx, "A: ... K", sizes={"K": rows, "N": columns}, gives="0 ... N")
 
 
 @operator("GatherBlockQuantized", gives=(2,), domain=DOMAIN)
@@ -185,14 +174,6 @@ def expand_dims(ctx: NodeContext) -> Sequence[ValueType]:
         return [tensor(ctx.input(0).dtype, (None,) * (len(dims) + 1))]
     where = normal_axis(axis, len(dims) + 1)
     return [tensor(ctx.input(0).dtype, (*dims[:where], 1, *dims[where:]))]
-
-
-@operator("Unique", gives=(0, "int64", "int64"), domain=DOMAIN)
-def unique(ctx: NodeContext) -> Sequence[ValueType]:
-    """Find the distinct elements of a vector, where each element went, and how often each occurs."""
-    dims, count = dims_of_rank(ctx, 0, 1), ctx.fresh()
-    inverse = tensor("int64", (None,) if dims is None else dims)
-    return [tensor(ctx.input(0).dtype, (count,)), inverse, tensor("int64", (count,))]
 
 
 @operator("CropAndResize", domain=DOMAIN)

@@ -14,7 +14,6 @@ from splitgraph.inference.rules.operands import (
     dims_of,
     exact_quotient,
     int_attribute,
-    like_input,
     operator,
     ranked_dims,
 )
@@ -40,25 +39,19 @@ shaped(
 )
 
 
-@operator("BranchwiseRMSNorm", "HyperConnectionPostMix", domain=DOMAIN)
-def as_before(ctx: NodeContext) -> Sequence[ValueType]:
-    """Normalize or mix branches, of the same number and size as before."""
-    return [like_input(ctx)]
+# Branches, of the same number and size as before.
+shaped("BranchwiseRMSNorm HyperConnectionPostMix", "X: ...", gives="0 ...", domain=DOMAIN)
 
 
 @operator("HyperConnectionPreMix", domain=DOMAIN)
 def hyper_connection_pre_mix(ctx: NodeContext) -> Sequence[ValueType]:
     """Sum the branches: an axis of its own, or parts of the last axis."""
-    dtype, dims, branches = ctx.input(0).dtype, dims_of(ctx, 0), int_attribute(ctx, "num_branches", 0)
-    if dims is None:
-        return [tensor(dtype, None)]
-    if len(dims) < (1 if branches else 2):
-        raise InvalidNode(f"the streams have rank {len(dims)}; it must be at least {1 if branches else 2}")
+    branches = int_attribute(ctx, "num_branches", 0)
     if not branches:
-        return [tensor(dtype, (*dims[:-2], dims[-1]))]
-    size = dims[-1]
+        return shapes(ctx, "streams: ... C H", gives="0 ... H")
+    size = expect_shapes(ctx, "streams: ... S").get("S")
     part = None if size is None else exact_quotient(ctx, size, branches, "the last dimension by the branches")
-    return [tensor(dtype, (*dims[:-1], part))]
+    return shapes(ctx, "streams: ... S", sizes={"H": part}, gives="0 ... H")
 
 
 @operator("LinearAttention", gives=(0, 3), domain=DOMAIN)
@@ -68,17 +61,16 @@ def linear_attention(ctx: NodeContext) -> Sequence[ValueType]:
     if queries < 1 or kept < 1:
         raise InvalidNode(f"q_num_heads is {queries} and kv_num_heads is {kept}; both must be at least 1")
     query, value = ranked_dims(ctx, 0, 3), ranked_dims(ctx, 2, 3)
-    expect_shapes(ctx, "query: B T ?", "key: B T ?", "value: B T ?", "", "decay: B T ?", "beta: B T ?")
     key_size, value_size = (
         None if dims[2] is None else exact_quotient(ctx, dims[2], heads, "the last dimension by the number of heads")
         for dims, heads in ((query, queries), (value, kept))
     )
     window = int_attribute(ctx, "state_window", 0)
-    state = (*((window,) if window else ()), query[0], kept, key_size, value_size)
     size = None if value_size is None else value_size * max(queries, kept)
-    dtype = ctx.input(0).dtype
-    state_dtype = ctx.input(3).dtype if ctx.has_input(3) else dtype
-    return [tensor(dtype, (query[0], query[1], size)), tensor(state_dtype, state)]
+    inputs = ("query: B T ?", "key: B T ?", "value: B T ?", "", "decay: B T ?", "beta: B T ?")
+    sizes = {"W": window, "N": kept, "K": key_size, "V": value_size, "H": size}
+    state = f"{3 if ctx.has_input(3) else 0} {'W ' if window else ''}B N K V"
+    return shapes(ctx, *inputs, sizes=sizes, gives=("0 B T H", state))
 
 
 @operator("GatedDeltaNet", gives=(0, "float32", "float32"), domain=DOMAIN)

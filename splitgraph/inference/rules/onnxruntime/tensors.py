@@ -57,9 +57,7 @@ def hash_of_ngrams(ctx: NodeContext) -> Sequence[ValueType]:
 @operator("MoEGroupRouter", gives=(0, "float32", "float32"), domain=DOMAIN)
 def group_router(ctx: NodeContext) -> Sequence[ValueType]:
     """Compute a number for each expert of each token; leading dimensions become one."""
-    dims, dtype = dims_of(ctx, 0), ctx.input(0).dtype
-    experts = dims_of(ctx, 1)
-    if dims is None or not dims or experts is None or len(experts) != 1:
-        return [tensor(dtype, (None, None)), tensor("float32", (None, None)), tensor("float32", (None, None))]
-    result = (product(dims[:-1]), experts[0])
-    return [tensor(dtype, result), tensor("float32", result), tensor("float32", result)]
+    dims = dims_of(ctx, 0)
+    tokens = {"T": product(dims[:-1]) if dims else None}
+    inputs = ("logits: ... I", "expert_bias: E", "projection_weight: E I")
+    return shapes(ctx, *inputs, sizes=tokens, gives=("0 T E", "float32 T E", "float32 T E"))

@@ -57,22 +57,12 @@ def non_max_suppression(ctx: NodeContext) -> Sequence[ValueType]:
 @layer("MatrixNms", "MulticlassNms", gives=(0, None, None))
 def class_nms(ctx: NodeContext) -> Sequence[ValueType]:
     """Find the selected boxes of all classes and batches, their positions, and their number for each batch."""
-    boxes, dtype = dims_of_rank(ctx, 0, 3), element_type(ctx, "output_type", "int64")
-    batch: DimLike | None = None
-    classes: DimLike | None = None
-    if ctx.has_input(2):
-        # Each image has boxes of its own: their classes are the first axis.
-        scores, batch = dims_of_rank(ctx, 1, 2), ranked_dims(ctx, 2, 1)[0]
-        if boxes is not None and scores is not None:
-            classes = merged_dim(ctx, boxes[0], scores[0], "the classes of boxes and scores")
-    elif boxes is not None and (scores := dims_of_rank(ctx, 1, 3)) is not None:
-        batch = merged_dim(ctx, boxes[0], scores[0], "the batch sizes of boxes and scores")
-        classes = scores[1]
-    selected: DimLike = ctx.fresh()
-    if batch is not None and classes is not None and boxes is not None:
-        selected = at_most(ctx, batch, _most_of_a_batch(ctx, classes, boxes[1]))
-    kinds = (ctx.input(0).dtype, 6), (dtype, 1)
-    return [*(tensor(of, (selected, size)) for of, size in kinds), tensor(dtype, (batch,))]
+    # With numbers of boxes, each image has boxes of its own, whose classes are the first axis.
+    inputs = ("boxes: C N 4", "scores: C N", "roisnum: B") if ctx.has_input(2) else ("boxes: B N 4", "scores: B C N")
+    known, count = expect_shapes(ctx, *inputs), element_type(ctx, "output_type", "int64") or "?"
+    if known.keys() >= {*"BCN"}:
+        known["S"] = at_most(ctx, known["B"], _most_of_a_batch(ctx, known["C"], known["N"]))
+    return shapes(ctx, *inputs, sizes=known, gives=("0 S 6", f"{count} S 1", f"{count} B"))
 
 
 def _most_of_a_batch(ctx: NodeContext, classes: DimLike, boxes: DimLike) -> DimLike:

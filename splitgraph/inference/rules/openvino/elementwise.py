@@ -25,8 +25,10 @@ from splitgraph.inference.rules.operands import (
     normal_axis,
     static_count,
 )
+from splitgraph.inference.rules.signatures import shaped
 from splitgraph.model.schemas.kinds import LAYER_REDUCTIONS
 from splitgraph.model.value_type import Contents, Item, ValueType, tensor
+from splitgraph.splits.openvino_split_1 import DOMAIN
 
 # Of so few floats, a shape may be made.
 _FEW = 64
@@ -98,14 +100,7 @@ def reverse_sequence(ctx: NodeContext) -> Sequence[ValueType]:
     return [kind]
 
 
-@layer("GroupNormalization")
-def of_channels(ctx: NodeContext) -> Sequence[ValueType]:
-    """Pass the first input on, which has a scale and a bias for each channel."""
-    kind = like_input(ctx)
-    if kind.shape is not None and len(kind.shape) > 1:
-        for position, name in ((1, "the scale"), (2, "the bias")):
-            expect_dims(ctx, position, (kind.shape[1],), name)
-    return [kind]
+shaped("GroupNormalization", "data: N C ...", "scale: C", "bias: C", gives="0 N C ...", domain=DOMAIN)
 
 
 @layer("Clamp")

@@ -229,13 +229,9 @@ def multinomial(ctx: NodeContext) -> Sequence[ValueType]:
     return shapes(ctx, "probs: B ?", sizes={"S": required_dim(ctx, scalar_dim(ctx, 1))}, gives=f"{dtype} B S")
 
 
-@layer("StringTensorPack", "StringTensorUnpack", gives=(None, None, None))
-def string_tensor(ctx: NodeContext) -> Sequence[ValueType]:
-    """Make strings from their positions and characters, or positions and characters from strings."""
-    dims = dims_of(ctx, 0)
-    if ctx.node.op_type == "StringTensorPack":
-        return [tensor("string", dims)]
-    return [tensor("int32", dims), tensor("int32", dims), tensor("uint8", (None,))]
+# Strings from where they begin and end and their characters, and back.
+shaped("StringTensorPack", "begins: ...", "ends: ...", "symbols: C", gives="string ...", domain=DOMAIN)
+shaped("StringTensorUnpack", "data: ...", gives=("int32 ...", "int32 ...", "uint8 C"), domain=DOMAIN)
 
 
 @layer("RandomUniform", gives=(None,))

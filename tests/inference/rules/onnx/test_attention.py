@@ -12,14 +12,14 @@ INVALID = [
         "float[2,3,4,8] q, float[2,3,6,7] k",
         "y = Attention(q, k, k)",
         23,
-        "head sizes of Q and K must be equal",
+        "[2, 3, 6, 7]; it must be [2, N, S, 8]",
     ),
     (
         "attention-lengths",
         "float[2,3,4,8] q, float[2,3,6,8] k, float[2,3,5,8] v",
         "y = Attention(q, k, v)",
         23,
-        "lengths of K and V",
+        "[2, 3, 5, 8]; it must be [2, 3, 6, E]",
     ),
     (
         "attention-split",

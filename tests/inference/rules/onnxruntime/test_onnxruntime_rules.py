@@ -343,7 +343,7 @@ REFUSED: list[tuple[str, str, tuple[Input, ...], dict[str, Any], str]] = [
     ("weights-by-three", "Attention", (floats(2, 3, 8), floats(8, 25)), {"num_heads": 2}, "25 is not divisible by 3"),
     ("heads-by-groups", "GroupQueryAttention", GROUPED, {"num_heads": 3, "kv_num_heads": 2}, "a multiple of"),
     ("inner", "FusedMatMul", (floats("B", 8), floats(7, "L")), {}, "inner dimensions must be equal"),
-    ("packed-rows", "MatMulNBits", (floats("B", 31), None, None), {"N": 6, "K": 32}, "last dimension and K"),
+    ("packed-rows", "MatMulNBits", (floats("B", 31), None, None), {"N": 6, "K": 32}, "[B, 31]; it must be [..., 32]"),
     (
         "concat-ranks",
         "QLinearConcat",
