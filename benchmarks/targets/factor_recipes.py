@@ -112,6 +112,7 @@ _REDUCE = changes(
     [{"keepdims": 0}, {"shape": (3, 4)}, {"shape": (3, 4, 5)}, {"shape": (2, 3, 2, 4, 5)}, {"shape": (6,)}],
     [{"T": "int64"}, {"T": "int32"}, *FLOATS],
     OPEN,
+    [{"shape": (2, 3, 2, 4, 5), "axes": (2, 3, 4)}, {"axes": (1,), "open": (2,)}, {"axes": (2, 3), "open": (2, 3)}],
 )
 
 
@@ -166,7 +167,12 @@ _SHAPE = changes(
     [{"T": "int64"}, {"T": "float16"}, {"T": "bool"}],
     [{"shape": (2, 3, 2, 2, 2, 2)}, {"open": (0,), "use": "Cast"}, {"open": (0, 1), "use": "whole"}],
 )
-_SHAPE_15 = [{"start": 1, "end": 2}, {"start": -1}, {"end": 1}, {"start": 1, "end": 2, "open": (1,)}]
+_SHAPE_15 = changes(
+    [{"start": 1, "end": 2}, {"start": -1}, {"end": 1}, {"start": 1, "end": 2, "open": (1,)}],
+    # What reads the first size alone does not tell whether the others were left out.
+    ({"start": 0, "end": 1, "use": "whole", "open": open} for open in ((), (0,))),
+    ({"start": 2, "end": 4, "use": "whole", "shape": (2, 3, 4, 5), "open": open} for open in ((), (2, 3))),
+)
 
 
 def _unsqueeze(g: CaseGraph, shape: Any = (2, 3, 8), axes: Any = (1,), given: str = "init", T: str = "float32",
@@ -311,11 +317,16 @@ _TILE = changes(
 )
 
 
-def _constant_of_shape(g: CaseGraph, shape: Any = (2, 3), given: str = "shape", T: str = "float32") -> None:
+def _constant_of_shape(g: CaseGraph, shape: Any = (2, 3), given: str = "shape", T: str = "float32",
+                       has_value: bool = True) -> None:  # fmt: skip
     from onnx import numpy_helper
 
-    value = numpy_helper.from_array(np.ones((1,), T), "")
-    g.use(g.put("ConstantOfShape", [g.given(list(shape), given, "int64")], value=value), T)
+    value = numpy_helper.from_array(np.ones((1,), T), "") if has_value else None
+    made = g.put("ConstantOfShape", [g.given(list(shape), given, "int64")], value=value)
+    if not has_value:
+        # Beside weights, the zeros have to be float32: tract makes numbers of double precision.
+        made = [g.add("Add", [g.data((2, 4)), g.add("MatMul", [*made, g.constant(g.numbers(3, 4))])])]
+    g.use(made, T)
 
 
 def _range(g: CaseGraph, end: str = "shape", start: str = "init", delta: str = "init", T: str = "int64") -> None:
@@ -454,6 +465,15 @@ _SLICE_DATA = changes(
     [{"shape": (2, 6, 4, 5), "axes": (2,)}, {"shape": (2, 6, 4, 5), "axes": (3,)}],
     [{"T": "int64"}, {"T": "float16"}, {"T": "bool"}, {"T": "int32"}, *OPEN, {"open": (1,), "ends": (INT_MAX,)}],
 )
+_REVERSED: Change = {"starts": (-1,), "ends": (-INT_MAX,), "steps": (-1,)}
+_SLICE_REVERSED = changes(
+    ({**_REVERSED, "open": open} for open in ((0,), (1,), (0, 1, 2))),
+    [{**_REVERSED, "shape": (2, 6, 4, 5), "axes": (3,)}],
+    [
+        {**_REVERSED, "shape": (2, 6, 4, 5), "axes": (3,), "open": (0, 2, 3), "given": given}
+        for given in ("init", "node")
+    ],
+)
 
 
 def _concat(g: CaseGraph, shape: Any = (2, 3, 4), axis: Any = 1, kinds: str = "dd", T: str = "float32",
@@ -535,6 +555,8 @@ _PAD = changes(
         *FLOATS,
         {"T": "int32"},
         {"T": "int64"},
+        *({"shape": (2, 3, 5), "pads": (0, 0, 2, 0, 0, 2), "mode": mode} for mode in ("reflect", "edge")),
+        {"shape": (2, 3, 5), "pads": (0, 0, 2, 0, 0, 0), "open": (2,)},
     ],
 )
 _PAD_18 = [{"axes": (2, 3), "pads": (1, 1, 1, 1)}]
@@ -556,6 +578,7 @@ _TOPK = changes(
     ways("k", "node", "folded", "sized", "shape", "computed"),
     [{"axis": 0, "shape": (4, 6)}, {"axis": 1}, {"axis": None}, {"largest": 0}, {"sort": 0}, {"used": "1u"}],
     [{"used": "u1"}, {"shape": (8,)}, {"shape": (2, 3, 8)}, {"T": "int64"}, {"open": (0,)}, {"open": (1,)}],
+    [{"open": (0, 1)}, {"axis": 1, "largest": 0, "open": (0, 1)}],
 )
 
 SHAPES = [
@@ -620,7 +643,12 @@ SHAPES = [
     Recipe(
         "ConstantOfShape",
         _constant_of_shape,
-        [*ways("given", "init", "node", "sized", "folded", "computed"), {"T": "int64"}, {"shape": (3,)}, {"T": "bool"}],
+        [
+            *ways("given", "init", "node", "sized", "folded", "computed"),
+            *({"T": "int64"}, {"shape": (3,)}, {"T": "bool"}),
+            # Zeros of the default type, of sizes that the run tells.
+            {"has_value": False},
+        ],
         since=9,
     ),
     Recipe(
@@ -639,7 +667,7 @@ SHAPES = [
     Recipe("Gather", _gather, _GATHER, family="data"),
     Recipe("Gather", _gather_sizes, _GATHER_SIZES, family="sizes"),
     Recipe("Slice", _slice, [*_SLICE, *_SLICE_DATA], until=9, family="data"),
-    Recipe("Slice", _slice, [*_SLICE, *_SLICE_10, *_SLICE_DATA], since=10, family="data"),
+    Recipe("Slice", _slice, [*_SLICE, *_SLICE_10, *_SLICE_DATA, *_SLICE_REVERSED], since=10, family="data"),
     Recipe(
         "Slice",
         _slice_sizes,

@@ -260,7 +260,11 @@ _CLIP = changes(
     [{"low": "absent"}, {"high": "absent"}, {"low": "absent", "high": "absent"}, *RANKS, *OPEN, *FLOATS],
     {"shape": (2, 3, 4, 6), "open": (0,)},
 )
-_CLIP_11 = changes(ways("low", "node", "computed"), ways("high", "node", "computed"), [{"T": "int64"}])
+_CLIP_11 = changes(
+    ways("low", "node", "computed"),
+    ways("high", "node", "computed"),
+    [{"T": "int64"}, *({"T": "int64", bound: "absent"} for bound in ("low", "high"))],
+)
 
 
 def _prelu(g: CaseGraph, shape: Any = (2, 3, 4, 5), slope: Any = (3, 1, 1), given: str = "init",
@@ -285,10 +289,15 @@ _PRELU = changes(
 
 
 def _matmul(g: CaseGraph, a: Any = (2, 3, 4), b: Any = (4, 5), B: str = "init", A: str = "data", T: str = "float32",
-            open: Any = (), open_other: Any = ()) -> None:  # fmt: skip
+            open: Any = (), open_other: Any = (), scaled: bool = True) -> None:  # fmt: skip
     first = g.data(a, T, open=open) if A == "data" else g.given(g.numbers(*a, dtype=T), A)
-    second = g.data(b, T, open=open_other) if B == "data" else g.given(g.numbers(*b, dtype=T), B)
-    g.use(g.put("MatMul", [first, second]), T)
+    if B == "sized":
+        # Learned queries, one for each item of a batch.
+        second = g.add("Expand", [g.constant(g.numbers(*b[1:])), g.sizes(np.array(b), is_open=False)])
+    else:
+        second = g.data(b, T, open=open_other) if B == "data" else g.given(g.numbers(*b, dtype=T), B)
+    made = g.put("MatMul", [first, second])
+    g.use(made if scaled else [g.add("Tanh", made)], T)
 
 
 _MATMUL = changes(
@@ -298,15 +307,21 @@ _MATMUL = changes(
     [{"b": (2, 4, 5)}, {"B": "node"}, {"B": "folded"}, {"A": "init", "a": (3, 4), "B": "data", "b": (4, 5)}],
     [{"a": (2, 2, 3, 4), "b": (2, 2, 4, 5), "B": "data", "open": (0,), "open_other": (0,)}],
     [{"a": (2, 2, 3, 4), "b": (2, 2, 4, 5), "B": "data", "open": (2,)}, {"T": "int32", "B": "data"}],
+    # Scores by a vector, which OpenVINO multiplies with what scales them.
+    [{"b": (4,), "open": (0,)}, *({"b": (4,), "open": open, "scaled": False} for open in ((), (0,)))],
+    # Each of several capsules has a matrix for each item.
+    [{"a": (2, 3, 1, 1, 4), "b": (3, 2, 4, 5), "open": open} for open in ((), (0,))],
+    [{"b": (2, 4, 5), "B": "sized"}],
 )
 
 
 def _gemm(g: CaseGraph, a: Any = (3, 4), b: Any = (5, 4), C: Any = (5,), c: str = "init", B: str = "init",
           transA: Any = None, transB: Any = 1, alpha: Any = None, beta: Any = None, T: str = "float32",
-          open: Any = ()) -> None:  # fmt: skip
+          open: Any = (), open_c: Any = ()) -> None:  # fmt: skip
     first = g.data(a, T, open=open)
     second = g.data(b, T) if B == "data" else g.given(g.numbers(*b, dtype=T), B)
-    third = "" if c == "absent" else g.given(g.numbers(*C, dtype=T), c)
+    numbers = g.numbers(*C, dtype=T)
+    third = g.data(C, T, open=open_c, array=numbers) if open_c else g.given(numbers, c)
     g.use(g.put("Gemm", [first, second, third], transA=transA, transB=transB, alpha=alpha, beta=beta), T)
 
 
@@ -323,6 +338,7 @@ _GEMM = changes(
     [{"C": (3, 5)}, {"C": (1, 5)}, {"C": (3, 1)}, {"C": ()}, {"C": (1,)}, {"open": (0,)}, {"open": (1,)}, *FLOATS],
     [{"transA": 1, "a": (4, 3), "open": (1,)}],
     [{"B": "data", "b": (4, 5), "transB": None}],
+    [{"C": (3, 1), "open": (0,), "open_c": (0,)}],
 )
 
 _FLOAT_UNARY = ("Relu", "Sigmoid", "Tanh", "Exp", "Sqrt", "Neg", "Abs", "Erf", "Floor", "Ceil", "Reciprocal", "Log",
@@ -383,7 +399,11 @@ ELEMENTS = [
         for name, since in (("Greater", 9), ("Less", 9), ("Equal", 11), ("GreaterOrEqual", 12), ("LessOrEqual", 12))
     ),
     *(
-        Recipe(name, binary(name, "bool"), [{"other": (8,)}, {"shape": (4, 6)}, {"open": (0,)}])
+        Recipe(
+            name,
+            binary(name, "bool"),
+            [{"other": (8,)}, {"shape": (4, 6)}, {"open": (0,)}, {"other": (), "B": "init"}],
+        )
         for name in ("And", "Or", "Xor")
     ),
     *(

@@ -411,7 +411,7 @@ EXPORTS = [
     Recipe("Expand", _expand_own, _EXPAND_OWN, since=8, family="own"),
     Recipe("Expand", _expand_ranks, _EXPAND_RANKS, since=8, family="ranks"),
     *(Recipe(name, _compare(name), _COMPARE, since=max(since, 11), family="positions") for name, since in _COMPARISONS),
-    *(Recipe(name, _both(name), _BOTH, family="masks", at=13) for name in ("And", "Or")),
+    *(Recipe(name, _both(name), _BOTH, family="masks", at=13) for name in ("And", "Or", "Xor")),
     *(
         Recipe(
             name,

@@ -150,14 +150,14 @@ _EQUATIONS = (
 
 
 def _einsum(g: CaseGraph, equation: str = "bij,bjk->bik", a: Any = (2, 3, 4), b: Any = (2, 4, 5), A: str = "data",
-            B: str = "data", open: Any = (), T: str = "float32") -> None:  # fmt: skip
+            B: str = "data", c: Any = None, open: Any = (), T: str = "float32") -> None:  # fmt: skip
     def value(how: str, size: Any) -> str:
         if how in ("sized", "shape"):
             return g.add("Cast", [positions(g, how, size)], to=1)
         return g.data(size, T, open=open) if how == "data" else g.given(g.numbers(*size, dtype=T), how)
 
-    first, second = value(A, a), value(B, b)
-    g.use(g.put("Einsum", [first, second], equation=equation), T)
+    values = [value(A, a), value(B, b), *([] if c is None else [value("init", c)])]
+    g.use(g.put("Einsum", values, equation=equation), T)
 
 
 _EINSUM = changes(
@@ -166,6 +166,9 @@ _EINSUM = changes(
     ways("A", "init", "folded"),
     [{"open": (0,)}, {"T": "float16"}],
     [{"equation": "i,j->ij", "a": (3,), "b": (4,), "A": how, "B": "init"} for how in ("shape", "sized", "init")],
+    # Attention whose weights are tables: into heads, and back with what each head gives.
+    [{"equation": "btc,chd->bhtd", "a": (2, 3, 4), "b": (4, 2, 5), "B": "init", "open": open} for open in ((), (0, 1))],
+    [{"equation": "bhqk,bhkd,hdc->bqc", "a": (2, 2, 3, 5), "b": (2, 2, 5, 4), "c": (2, 4, 6)}],
 )
 
 
@@ -414,6 +417,7 @@ INDICES = [
             {"axis": -1},
             {"depth": "node"},
             {"values": "node"},
+            {"depth": "node", "values": "node"},
             {"shape": (3,)},
             {"T": "int64"},
             {"open": (0,)},

@@ -55,6 +55,7 @@ _CONV = changes(
         # Causal convolutions pad at one end.
         {"shape": (2, 4, 9), "pads": (2, 0)},
         {"shape": (2, 4, 9), "pads": (2, 0), "open": (2,)},
+        {"shape": (2, 4, 9), "pads": (2, 0), "returned": True},
         {"shape": (2, 4, 5, 5, 5), "pads": (2, 0, 1, 0, 1, 0)},
         *OPEN,
         {"open": (2, 3)},
@@ -154,7 +155,10 @@ _POOL = changes(
     ],
 )
 _CEIL = [{"ceil": 0}, {"ceil": 1, "kernel": (3, 3)}, {"ceil": 1, "kernel": (3, 3), "pads": (1, 1, 1, 1)}]
-_COUNT = [{"count": 0}, {"count": 1}, {"count": 1, "kernel": (3, 3), "pads": (1, 1, 1, 1)}]
+_COUNT = changes(
+    [{"count": 0}, {"count": 1}, {"count": 1, "kernel": (3, 3), "pads": (1, 1, 1, 1)}],
+    [{"count": 1, "kernel": (3, 3), "strides": (1, 1), "pads": (1, 1, 1, 1), "open": open} for open in ((), (0, 2, 3))],
+)
 
 
 def _global_pool(operator: str) -> Callable[..., None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from case_graph import CaseGraph
 from factor_recipes import Change, Recipe, changes
 
@@ -77,6 +78,12 @@ def _imputer(g: CaseGraph, replaced: Any = float("nan"), T: str = "float32", ope
 
 def _binarizer(g: CaseGraph, threshold: Any = 0.1, T: str = "float32", open: Any = ()) -> None:
     g.use(g.put("Binarizer", [_rows(g, T, open)], threshold=threshold), T)
+
+
+def _one_hot_encoder(g: CaseGraph, zeros: Any = 1, T: str = "float32", open: Any = ()) -> None:
+    categories = np.arange(_ROWS * _FEATURES).reshape(_ROWS, _FEATURES) % 4
+    data = g.data((_ROWS, _FEATURES), T, open=open, array=categories - np.array(0.5 if T == "float32" else 0, T))
+    g.use(g.put("OneHotEncoder", [data], cats_int64s=[0, 1, 2, 3], zeros=zeros))
 
 
 def _take_columns(g: CaseGraph, data: str = "data", at: str = "init", T: str = "float32",
@@ -190,8 +197,17 @@ def _vector_classifier(g: CaseGraph, kernel: str = "RBF", likely: bool = True, u
 _KERNELS = changes(({"kernel": each} for each in ("LINEAR", "POLY", "SIGMOID")), _OPEN)
 
 
-def _of_ml(operator: str, build: Any, changed: Sequence[Change]) -> Recipe:
-    return Recipe(operator, build, changed, domain=DOMAIN, at=_OPSET)
+def _of_ml(operator: str, build: Any, changed: Sequence[Change], family: str = "") -> Recipe:
+    return Recipe(operator, build, changed, domain=DOMAIN, at=_OPSET, family=family)
+
+
+def _scores(build: Any) -> Any:
+    """Build a classifier of which only the scores are used: not every runtime takes labels in place of the node."""
+
+    def made(g: CaseGraph, used: str = "u1", open: Any = ()) -> None:
+        build(g, used=used, open=open)
+
+    return made
 
 
 ML: Sequence[Recipe] = (
@@ -204,10 +220,19 @@ ML: Sequence[Recipe] = (
     _of_ml("ArrayFeatureExtractor", _take_columns, _TAKING),
     _of_ml("TreeEnsembleRegressor", _tree_regressor, _REGRESSING),
     _of_ml("TreeEnsembleClassifier", _tree_classifier, _CLASSIFYING),
+    _of_ml("OneHotEncoder", _one_hot_encoder, [{"zeros": 0}, {"T": "int64"}, *_OPEN]),
     _of_ml("SVMRegressor", _vector_regressor, [*_KERNELS, {"one": 1}]),
     _of_ml(
         "SVMClassifier",
         _vector_classifier,
         [*_KERNELS, {"likely": False}, {"T": "float64"}, {"used": "u1"}, {"used": "1u"}],
+    ),
+    *(
+        _of_ml(operator, _scores(build), _OPEN, family="scores")
+        for operator, build in (
+            ("LinearClassifier", _linear_classifier),
+            ("TreeEnsembleClassifier", _tree_classifier),
+            ("SVMClassifier", _vector_classifier),
+        )
     ),
 )

@@ -1,6 +1,6 @@
 """Cases for every operator version: onnx's node tests and nodes as models have them, at the opsets of all versions.
 
-    python benchmarks/targets/operator_cases.py FOLDER
+    python benchmarks/targets/operator_cases.py FOLDER [OPERATOR ...]
 
 A case is called OPERATOR-VERSION.NUMBER.TEST.WAY. The ways: `inputs`, all inputs are inputs of the graph, as in the
 node test; `constant`, all but the first are initializers; `dim0`, `dim1` and `dim2`, the same with the first, the
@@ -65,8 +65,8 @@ class Test:
     outputs: Mapping[str, Array]
 
 
-def write(folder: Path) -> Counter[str]:
-    """Write all cases; returns how many there are of each operator version."""
+def write(folder: Path, operators: Sequence[str] = ()) -> Counter[str]:
+    """Write the cases of these operators, or of all; returns how many there are of each operator version."""
     by_operator: dict[str, list[Test]] = defaultdict(list)
     tests = [*_node_tests(), *(Test(*extra) for extra in extra_tests())]
     tests += [Test(*signature, {}) for signature in signature_tests()]
@@ -74,6 +74,8 @@ def write(folder: Path) -> Counter[str]:
         by_operator[test.operator].append(test)
     written = Counter[str]()
     for operator, every in sorted(by_operator.items()):
+        if operators and operator not in operators:
+            continue
         # Runtimes differ about infinities and NaN, which models do not have: they are measured where nothing else is.
         tests = [test for test in every if all(map(_is_finite, test.inputs.values()))] or every
         for version, opset in _versions(operator):
@@ -288,5 +290,5 @@ def _is_close(found: Any, wanted: Any) -> bool:
 
 if __name__ == "__main__":
     Path(sys.argv[1]).mkdir(parents=True, exist_ok=True)
-    counts = write(Path(sys.argv[1]))
+    counts = write(Path(sys.argv[1]), sys.argv[2:])
     print(f"{counts.total()} cases of {len(counts)} operator versions in {sys.argv[1]}")

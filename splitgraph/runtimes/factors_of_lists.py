@@ -296,7 +296,7 @@ def _of_expand(node: NodeProto, data: ValueType, seen: Seen) -> Found:
 def _of_convolution(node: NodeProto, data: ValueType, seen: Seen) -> Found:
     if data.rank == 3 and "" in seen.readers(node.output[0]):
         # MNN computes an image, and gives one.
-        yield "rank", "3 returned"
+        yield "returned", "rank 3"
     held = attribute(node, "group")
     weights = seen.type_of(node.input[1]).shape if len(node.input) > 1 else None
     if held is not None and held.i > 1 and weights is not None:
@@ -308,6 +308,9 @@ def _of_product(node: NodeProto, data: ValueType, seen: Seen) -> Found:
     other = seen.type_of(node.input[1]) if len(node.input) > 1 else UNKNOWN
     if other.rank is not None and data.rank is not None:
         yield "rank.B", "same" if other.rank == data.rank else f"{other.rank}"
+        if other.rank == 1 and "Mul" in seen.readers(node.output[0]):
+            # OpenVINO takes a vector and what its product is scaled by for one matrix.
+            yield "use.Mul", "yes"
 
 
 def _of_numbers(position: int) -> Callable[[NodeProto, ValueType, Seen], Found]:

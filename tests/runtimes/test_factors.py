@@ -80,7 +80,7 @@ LSTM = "float[5, 2, 3] x, float[1, 16, 3] w, float[1, 16, 4] r"
         (f"{HALF} z = Neg (x) y = Concat <axis = 1> (z, c)", 17, "float[1, 3] x", {}, {"inputs.input"}),
         ("y = Concat <axis = 1> (x, z)", 17, "float[1, 3] x, float[1, 3] z", {}, {"inputs.input"}),
         # A result of rank 3 that the model returns, and one that it does not.
-        ("y = Conv (x, w)", 17, CONVOLVED, {"rank": "3 returned"}, set()),
+        ("y = Conv (x, w)", 17, CONVOLVED, {"rank": "3", "returned": "rank 3"}, set()),
         ("[n] z = Conv (x, w) y = Neg (z)", 17, CONVOLVED, {"rank": "3"}, set()),
         ("y = Relu (x)", 17, "float[2, N, 8] x", {"dims": "open", "dims.first": "fixed"}, {"along"}),
         ("y = GlobalMaxPool (x)", 17, "float[N, 3, 8, 8] x", {"before": "open", "along": "fixed"}, set()),

@@ -325,3 +325,74 @@ def test_what_is_all_constants_is_computed_when_a_model_is_read(
 ) -> None:
     """OpenCV 4 refused these nodes in all cases, of which none had constants alone."""
     assert verdict((body, 13, "float[2, 3, N] x", weights), target) == expected
+
+
+# What whole models showed: the node, the opset, its data and constants, and what runtimes do with it.
+IN_MODELS: Mapping[str, tuple[tuple[str, int, str, str], Mapping[str, str]]] = {
+    "a mean over three axes of rank 5": (
+        ("y = ReduceMean (x, a)", 18, "float[2, 3, 2, 4, 5] x", "int64[3] a = {2, 3, 4}"),
+        {"opencv@4.14.0": "reads", "openvino@2026.4.1": "reads"},
+    ),
+    "a mean over three axes of rank 4": (
+        ("y = ReduceMean (x, a)", 18, "float[2, 3, 4, 5] x", "int64[3] a = {1, 2, 3}"),
+        {"opencv@4.14.0": "wrong", "openvino@2026.4.1": "reads"},
+    ),
+    "columns of an open number in reverse": (
+        (
+            "[n] y = Slice (x, s, s2, a, s)",
+            13,
+            "float[N, 3, H, W] x",
+            f"int64[1] s = {{-1}}, int64[1] s2 = {{{-(2**63 - 1)}}}, int64[1] a = {{3}}",
+        ),
+        {"mnn@3.6.1": "refuses", "opencv@5.0.0": "reads"},
+    ),
+    "scores by a vector": (
+        ("[n] s = MatMul (x, v) y = Tanh (s)", 13, "float[N, T, 4] x", "float[4] v = {1, 2, 3, 4}"),
+        {"openvino@2026.4.1": "reads", "openvino@2023.3.0": "reads"},
+    ),
+    "scores by a vector that are scaled": (
+        ("[n] y = MatMul (x, v)", 13, "float[N, T, 4] x", "float[4] v = {1, 2, 3, 4}"),
+        {"openvino@2026.4.1": "refuses", "openvino@2023.3.0": "reads"},
+    ),
+    "zeros of the default type for an open size": (
+        ("s = Shape (x) [n] c = ConstantOfShape (s) y = Add (x, c)", 13, "float[N, 3] x", ""),
+        {"tract@0.23.9": "refuses", "onnxruntime@1.15.1": "reads", "openvino@2023.3.0": "reads"},
+    ),
+    "the first size alone, as a list": (
+        (
+            "[n] s = Shape <start = 0, end = 1> (x) l = Concat <axis = 0> (s, t) y = Expand (x, l)",
+            17,
+            "float[N, 1] x",
+            "int64[1] t = {3}",
+        ),
+        {"openvino@2023.3.0": "wrong", "openvino@2026.4.1": "reads", "opencv@5.0.0": "reads"},
+    ),
+    "integers above a bound": (
+        ("i = Cast <to = 7> (x) [n] c = Clip (i, b) y = Cast <to = 1> (c)", 17, "float[2, 6] x", "int64 b = {3}"),
+        {"opencv@5.0.0": "refuses", "tract@0.23.9": "reads"},
+    ),
+    "reflected ends of rank 3": (
+        ('y = Pad <mode = "reflect"> (x, p)', 13, "float[2, 3, 8] x", "int64[6] p = {0, 0, 2, 0, 0, 2}"),
+        {"opencv@4.14.0": "refuses", "onnxruntime@1.15.1": "reads"},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("model", "target", "expected"),
+    [(model, target, answer) for model, (_, answers) in IN_MODELS.items() for target, answer in answers.items()],
+)
+def test_what_models_showed(model: str, target: str, expected: str) -> None:
+    assert verdict(IN_MODELS[model][0], target) == expected
+
+
+@pytest.mark.parametrize(("target", "expected"), [("opencv@4.14.0", "wrong"), ("opencv@5.0.0", "reads")])
+def test_a_convolution_is_judged_as_what_it_is_where_the_model_returns_it(target: str, expected: str) -> None:
+    """The rank of what is returned stood in place of the rank, and the padding at one end was not told."""
+    weight = "float[6, 4, 3] w = {{{}}}".format(", ".join("0" * 72))
+    text = (
+        f'<ir_version: 8, opset_import: ["": 17]> g (float[2, 4, 9] x) => (float[2, 6, 9] y) <{weight}> '
+        "{ r = Relu (x) [n] y = Conv <pads = [2, 0]> (r, w) }"
+    )
+    (node,) = (node for node in examine(onnx.parser.parse_model(text)).nodes if node.node.name == "n")
+    assert judge_node(node, find_target(target)).verdict == expected
