@@ -48,6 +48,11 @@ Rule = Callable[["Site"], None]
 Over = Callable[["Site"], Iterable[tuple[int, int]]]
 
 
+def is_limited(dim: DimLike) -> bool:
+    """Return True for a dimension that is cut to a limit, as min(T, 240)."""
+    return _LIMITED.search(str(dim)) is not None
+
+
 class SizeFlow(NamedTuple):
     """What the operators of a format make of values that say sizes (`items.py`).
 
@@ -197,7 +202,7 @@ class Follower:
         """Note the dimensions of inputs that change, without those of slices of a fixed length."""
         for known in ctx.inputs:
             for dim in (known.shape if known is not None else None) or ():
-                if dim is not None and self.wanted.moves(dim) and not _LIMITED.search(str(dim)):
+                if dim is not None and self.wanted.moves(dim) and not is_limited(dim):
                     self.met[dim] = None
 
     def _note_over(self, site: Site) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from splitgraph.conversion.sizes.digits import DisplacedError, read_target
-from splitgraph.conversion.sizes.follow import Rule, Site
+from splitgraph.conversion.sizes.follow import Rule, Site, is_limited
 from splitgraph.conversion.sizes.readings import (
     fit_merged,
     fit_merged_tuples,
@@ -348,7 +348,11 @@ def fit_state(site: Site, position: int, kind: ValueType, carried: ValueType) ->
             continue
         site.need_if_fixed(position, axis, own, dim)
         if site.wanted.moves(own) and own != dim and site.wanted.before(own) == site.wanted.before(dim):
-            site.block(f"carries on {dim} along axis {axis} of a value that goes in with {own}")
+            if is_limited(own):
+                # The first 240 of T, or all of fewer: the laws say whether T can be told to be large enough.
+                site.ctx.require(own, "==", dim)
+            else:
+                site.block(f"carries on {dim} along axis {axis} of a value that goes in with {own}")
 
 
 def _like_the_first(site: Site) -> None:
