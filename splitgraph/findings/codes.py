@@ -431,8 +431,8 @@ _code(
     "sizes that a result needs",
     "The result runs only with some sizes of a dimension, as a network that halves its height twice and doubles it "
     "again needs a multiple of 4, and as a -1 in the target of a Reshape stands for no size beside a 0. The message "
-    "says which.",
-    "Pad the input to such a size. A result of reshape that needs certain sizes of a batch is refused (SG420).",
+    "says which. A result that needs certain sizes of a batch is refused (SG420).",
+    "Pad the input to such a size.",
 )
 _code(
     "SG424",

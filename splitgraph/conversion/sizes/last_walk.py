@@ -18,7 +18,11 @@ from splitgraph.model.value_type import UNKNOWN, Contents
 
 
 class Stuck(Exception):
-    """A size cannot be followed. The argument says why."""
+    """A size cannot be followed. The argument says why. help: what to do, if that is not what SG420 says."""
+
+    def __init__(self, why: str, help: str | None = None) -> None:
+        super().__init__(why)
+        self.help = help
 
 
 class Producer(LocatedNode):

@@ -31,6 +31,8 @@ _LARGEST, _OF_MANY = {0: 1, 1: 12, 2: 12, 3: 12, 4: 7, 5: 5}, 3
 _MOST_NAMES = 7
 # A condition on a length holds in each of so many windows of sizes, which are at least so wide.
 _WINDOWS, _WIDTH = 3, 128
+# So many remainders are told instead of the conditions that leave them.
+_MOST_REMAINDERS = 3
 # Larger than any table.
 _BEYOND = 2**32
 
@@ -231,8 +233,21 @@ def told_conditions(judgement: Judgement, wanted: Wanted) -> Iterator[Diagnostic
                 texts = {f"{name} to be at least {good[0]}": equality.location}
             elif good and good == [size for size in tried if size <= good[-1]]:
                 texts = {f"{name} to be at most {_limit(conditions, name)}": equality.location}
+            elif text := _remainders(good, tried, name):
+                texts = {text: equality.location}
         for text, location in texts.items():
             yield diagnostic("SG423", f"needs {wanted.spelled(text)}", location, severity="info")
+
+
+def _remainders(good: Sequence[int], tried: Sequence[int], name: str) -> str:
+    """Return what is left of sizes: "H % 16 to be 0 or 1", from some size on. "" where they are not so regular."""
+    for divisor in range(2, _WIDTH // 2 + 1):
+        left = sorted({size % divisor for size in good})
+        regular = [size for size in tried if size % divisor in left]
+        if len(left) <= _MOST_REMAINDERS and good == [size for size in regular if size >= good[0]]:
+            least = f", and {name} at least {good[0]}" if regular[0] < good[0] else ""
+            return f"{name} % {divisor} to be {' or '.join(map(str, left))}{least}"
+    return ""
 
 
 def _limit(conditions: Sequence[_Condition], name: str) -> int:

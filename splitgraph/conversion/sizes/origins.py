@@ -24,6 +24,10 @@ from splitgraph.model.scopes import GraphPath, plain_domain
 
 # A dimension of a value: the graph that defines it, its name, and the axis.
 _Part = tuple[GraphPath, str, int]
+_OTHER_WEIGHTS = (
+    "The model has no other weights, as for a table of positions or a dense layer behind a Flatten. Export it with the "
+    "new size, or with a dynamic one."
+)
 # Scan has its inputs in this order from this opset on.
 _SCAN = 9
 
@@ -262,7 +266,7 @@ class Origins:
             if self._is_grid(reader, array, axis, dim) or self._are_levels(reader, array, axis, dim):
                 return
         if found is None or reader in self._follower.cuts or reader in self._follower.levels:
-            raise Stuck(f"{has_size} are not the same all along it")
+            raise Stuck(f"{has_size} are not the same all along it", _OTHER_WEIGHTS)
         is_counted = isinstance(found, Counted) or (isinstance(found, Repeated) and found.step != 0)
         if is_counted and not is_one_factor(dim) and self._was_one(dim):
             raise Stuck(f"{has_size} count along it; part of {dim} was 1, so what they count is not known")

@@ -30,14 +30,14 @@ _MOST_ROUNDS = 40
 
 def walk_followed(
     walk: Callable[[], Walked], follower: Follower, weights: WeightReader
-) -> tuple[Walked, dict[Need, str]]:
+) -> tuple[Walked, dict[Need, Stuck]]:
     """Walk a model until nothing more can be decided. Return the last walk, and the needs that are left, with why."""
     for number in range(_MOST_ROUNDS):
         # A number may be a dimension that a later node has.
         met = len(follower.met)
         walked = walk()
         _repeat_for_equal_nodes(walked, follower)
-        stuck: dict[Need, str] = {}
+        stuck: dict[Need, Stuck] = {}
         decided, orders = deepcopy((follower.entries, follower.expanded)), dict(follower.orders)
         origins = [Origins(LastWalk(root, walked.graphs, follower), weights) for root in roots(walked.scopes)]
         inside = {**walked.graphs, **follower.bodies}
@@ -52,7 +52,7 @@ def walk_followed(
                     try:
                         each.follow(need)
                     except Stuck as reason:
-                        stuck[need] = str(reason)
+                        stuck[need] = reason.with_traceback(None)
         if (decided, orders, met) == ((follower.entries, follower.expanded), follower.orders, len(follower.met)):
             break
     return walked, stuck
@@ -247,7 +247,7 @@ def _as_pair(text: str) -> tuple[str, str]:
 
 
 def in_the_way(
-    walked: Walked, follower: Follower, stuck: Mapping[Need, str], known: Collection[str] = ()
+    walked: Walked, follower: Follower, stuck: Mapping[Need, Stuck], known: Collection[str] = ()
 ) -> Iterator[Diagnostic]:
     """Yield what is left in the way of the new sizes. known: where the model has errors without them."""
     wanted = follower.wanted
@@ -255,7 +255,8 @@ def in_the_way(
         wish = f"to be {wanted.after(need.dim)} along axis {need.axis}"
         if need.digits:
             wish = f"to count all of [{', '.join(str(wanted.after(dim)) for dim in need.digits)}]"
-        yield diagnostic("SG420", f"needs {need.name!r} {wish}, and {wanted.spelled(reason)}", need.location)
+        text = f"needs {need.name!r} {wish}, and {wanted.spelled(str(reason))}"
+        yield diagnostic("SG420", text, need.location, help=reason.help)
     told = {need.location for need in stuck}
     for location, text in follower.blocked.items():
         yield diagnostic("SG420", wanted.spelled(text), location)

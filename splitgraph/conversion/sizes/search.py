@@ -15,6 +15,7 @@ from typing import NamedTuple
 from splitgraph.conversion.sizes.digits import Choice, Order, is_one_factor
 from splitgraph.conversion.sizes.follow import Follower, Operators
 from splitgraph.conversion.sizes.items import items_by_number
+from splitgraph.conversion.sizes.last_walk import Stuck
 from splitgraph.conversion.sizes.laws import Judgement, judge
 from splitgraph.conversion.sizes.needs import Alternative, InputPlace, Need, Reading
 from splitgraph.conversion.sizes.rounds import in_the_way, walk_followed
@@ -44,7 +45,7 @@ class Found(NamedTuple):
     wanted: Wanted
     walked: Walked
     follower: Follower
-    stuck: Mapping[Need, str]
+    stuck: Mapping[Need, Stuck]
     over: Mapping[str, tuple[str, str]]
     lost: Mapping[str, tuple[str, str]]
     judgement: Judgement

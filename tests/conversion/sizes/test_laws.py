@@ -44,6 +44,15 @@ MASKED = model("""g (float[2, 6, 6] x, bool[9, 9] w) => (float[2, 6, 6] y)
     t = Slice (w, a, b) m = Where (t, x, f) y = Softmax (m) }""")
 
 
+POOLED_PAIRS = model("""g (float[1, 1, 8] x) => (float[1, 2, 2] y) <int64[3] s = {1, -1, 2}> {
+    a = MaxPool <kernel_shape = [2], strides = [2]> (x) y = Reshape (a, s) }""")
+# What goes in is the first two, or fewer; what a step carries on is two.
+FIRST_TWO = model("""g (float[6] x, float[4, 2] k) => (float[2] y) <int64[1] a = {0}, int64[1] b = {2}> {
+    t = Slice (x, a, b)
+    y = Scan <num_scan_inputs = 1, body = b (float[n] s, float[2] each) => (float[2] r) { r = Identity (each) }> (t, k)
+    }""")
+
+
 @pytest.mark.parametrize(
     ("made", "shape", "said"),
     [
@@ -53,6 +62,8 @@ MASKED = model("""g (float[2, 6, 6] x, bool[9, 9] w) => (float[2, 6, 6] y)
         (PAIRS, ["batch", "T", 2], [("SG423", "main/Reshape#0", "needs T to be a multiple of 2")]),
         # Conditions on one name are put together.
         (UNET, [1, 1, "H", 8], [("SG423", "main/Concat#5", "needs H to be a multiple of 4")]),
+        (POOLED_PAIRS, [1, 1, "T"], [("SG423", "main/Reshape#1", "needs T % 4 to be 0 or 1, and T at least 4")]),
+        (FIRST_TWO, ["T"], [("SG423", "main/Scan#1", "needs T to be at least 2")]),
         # A table has so many rows, and so it has for the numbers below.
         (TABLE, [2, "T", 3], [("SG423", "main/Add#1", "needs T to be at most 9")]),
         (TABLE, [2, 9, 3], []),
