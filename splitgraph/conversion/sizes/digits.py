@@ -121,7 +121,9 @@ class _Spot(NamedTuple):
 
 
 class _Moving(NamedTuple):
-    """A digit that changes. size: the old one. before, after: how many elements stand before and after it."""
+    """A digit that changes. size: the old one. before, after: how many elements stand before and after it. times: how
+    often the data has its dimension.
+    """
 
     number: int
     axis: int
@@ -129,6 +131,7 @@ class _Moving(NamedTuple):
     size: int
     before: int
     after: int
+    times: int
 
 
 def read_target(
@@ -206,7 +209,8 @@ class _Reader:
         for number, (axis, digit) in enumerate(digits):
             if self.wanted.moves(digit.dim) and number not in exchanged:
                 before, after = prod(numbers[:number]), prod(numbers[number + 1 :])
-                self._place(_Moving(number, axis, digit, numbers[number], before, after), whole)
+                times = sum(each.dim == digit.dim for _, each in digits)
+                self._place(_Moving(number, axis, digit, numbers[number], before, after, times), whole)
         self._tell_whole_entries()
         return self._as_written(
             [product([_named(left, self.primes), *parts]) for left, parts in zip(self.out, self.parts, strict=True)]
@@ -290,7 +294,11 @@ class _Reader:
         """Put a digit that changes where it stands in the target."""
         dim, symbols = moving.digit.dim, symbols_of(moving.digit.dim)
         fixed = {entry: dim for entry, dim in enumerate(self.target) if self.wanted.moves(dim)} | dict(self.decided)
-        if any(symbols & symbols_of(each) for each in fixed.values()):
+        said = {entry for entry, each in fixed.items() if symbols & symbols_of(each)}
+        own = {spot.entry for spot in _spots(moving, whole) if spot.is_own}
+        # Of a size that the data has twice, an entry may say one of the two.
+        is_other = moving.times > 1 and own and own.isdisjoint(said)
+        if said and not is_other:
             parts = [each for each in self.decided.values() if symbols & symbols_of(each)]
             self.is_cut = self.is_cut or any(product([each // dim, dim]) != each for each in parts)
             return

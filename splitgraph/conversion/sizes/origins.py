@@ -17,7 +17,7 @@ from splitgraph.conversion.sizes.grids import grid_along, levels_along
 from splitgraph.conversion.sizes.last_walk import LastWalk, Producer, Stuck
 from splitgraph.conversion.sizes.needs import Counted, InputPlace, Need, Repeated, Triangle
 from splitgraph.conversion.sizes.weights import NotRead, WeightReader
-from splitgraph.dim import Dim, DimLike, product, symbols_of
+from splitgraph.dim import Dim, DimLike, product, symbol, symbols_of
 from splitgraph.inference.alone import Made, Source
 from splitgraph.model.onnx_proto import TensorProto
 from splitgraph.model.scopes import GraphPath, plain_domain
@@ -124,8 +124,12 @@ class Origins:
         if not self._regroups(producer):
             return orders[0] if len(set(orders)) == 1 and orders[0] is not None else plain
         digits: list[Digit] = []
+        # What is repeated for this node alone has other sizes here.
+        repeated = self._follower.expanded.get(producer.place(0), {})
         for at, (order, part) in enumerate(zip(orders, parts, strict=True)):
-            dim = self._last.shape(*part[:2])[part[2]]
+            dim = repeated.get(at, self._last.shape(*part[:2])[part[2]])
+            if at in repeated and is_one_factor(dim):
+                order = (Digit(dim),)
             if order is None and self._has_items(dim):
                 # Where nothing tells, items stand outside.
                 return plain
@@ -192,6 +196,10 @@ class Origins:
 
     def _through(self, producer: Producer, name: str, axis: int, dim: DimLike) -> None:
         """Follow a size of what a node gives to its inputs."""
+        outer = self._outer(producer, name, axis, dim)
+        if outer is not None:
+            self._follow(producer.place(0), producer.node.input[0], *outer)
+            return
         made = self._made(producer, name, axis)
         inner = None if made is None else made.size_for(dim)
         if made is None or inner is None:
@@ -227,6 +235,21 @@ class Origins:
             if left % before == 0 and right % after == 0 and (left // before) * out[axis] * (right // after) == size:
                 return Made((Source(0, place),), 1, (left // before) * (right // after))
         return None
+
+    def _outer(self, producer: Producer, name: str, axis: int, dim: DimLike) -> tuple[int, DimLike] | None:
+        """Return the axis of items that a Reshape puts outside others, as the heads of each item: (4, N, 8) to
+        [4, 2*N, 4].
+        """
+        symbols, path = symbols_of(dim), producer.scope.path
+        if not self._regroups(producer) or len(symbols) > 1 or not symbols <= self._follower.wanted.batch:
+            return None
+        items = symbol(min(symbols))
+        dims, out = (self._last.shape(path, each) for each in (producer.node.input[0], name))
+        old, left = self._follower.wanted.before(items), product(out[:axis])
+        if dim == items or dim != product([out[axis], items]) // old:
+            return None
+        places = [place for place, size in enumerate(dims) if size == old and product(dims[:place]) == left]
+        return (places[0], items) if len(places) == 1 else None
 
     def _expand(self, reader: InputPlace, axis: int, dim: DimLike) -> None:
         self._follower.expanded.setdefault(reader, {})[axis] = dim

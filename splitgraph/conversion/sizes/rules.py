@@ -249,6 +249,14 @@ def _conv_transpose(site: Site) -> None:
             site.block(f"output_shape says {size} along axis {axis} whatever {dim} is; say it by pads instead")
 
 
+def _affine_grid(site: Site) -> None:
+    """As many images as there are matrices; the other sizes say how large they are."""
+    items, sizes = (site.dims(0) or (None,))[0], site.items(1)
+    if items is not None and sizes and site.wanted.moves(items) and sizes[0] == site.wanted.before(items):
+        site.restate_numbers(1, [items, *sizes[1:]])
+    read_sizes(site, 1, range(1, len(sizes or ())))
+
+
 def _sizes_in(position: int) -> Rule:
     return lambda site: read_sizes(site, position)
 
@@ -398,7 +406,7 @@ def _columns_in_attribute(site: Site) -> None:
 _ONNX: Mapping[str, Rule] = {
     "Reshape": _reshape,
     "Expand": _expand,
-    "AffineGrid": _sizes_in(1),
+    "AffineGrid": _affine_grid,
     "BlackmanWindow": _sizes_in(0),
     "Col2Im": _sizes_in(1),
     "ConstantOfShape": _sizes_in(0),

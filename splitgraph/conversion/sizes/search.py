@@ -177,22 +177,39 @@ def _searched(
 ) -> tuple[Found, dict[Reading, int]]:
     """Try other readings until none is in the way. fixed: those that stay. most: how many are tried."""
     tried = {_key(choices)}
-    while len(tried) <= most:
-        first = _first_problem(found)
-        if first is None:
+    while (first := _first_problem(found)) is not None:
+        further = _further(found, choices, first, follow, fixed, tried, len(tried) + most)
+        if further is None:
             break
-        for trial in _others(found, choices, first, fixed):
-            if _key(trial) in tried or len(tried) > most:
+        found, choices = further
+    return found, choices
+
+
+def _further(
+    found: Found,
+    choices: dict[Reading, int],
+    first: tuple[object, ...],
+    follow: Follow,
+    fixed: Collection[Reading],
+    tried: set[frozenset[tuple[Reading, int]]],
+    most: int,
+) -> tuple[Found, dict[Reading, int]] | None:
+    """Return a reading whose first problem comes later: with another reading of one number, or else of two, as of an
+    Expand of queries and of the keys that meet them. tried: the readings that were; most: how many there may be.
+    """
+    waiting = [(found, choices, first)]
+    for number, (state, base, problem) in enumerate(waiting):
+        for trial in _others(state, base, problem, {*fixed, *(base.keys() - choices.keys())}):
+            if _key(trial) in tried or len(tried) >= most:
                 continue
             tried.add(_key(trial))
             other = follow(found.wanted, trial)
-            problem = _first_problem(other)
-            if problem is None or problem > first:
-                found, choices = other, trial
-                break
-        else:
-            break
-    return found, choices
+            own = _first_problem(other)
+            if own is None or own > first:
+                return other, trial
+            if number == 0 and most - len(tried) > _MOST_REPAIRS:
+                waiting.append((other, trial, own))
+    return None
 
 
 def _with_questions(found: Found, choices: Mapping[Reading, int], follow: Follow) -> Found:

@@ -232,3 +232,58 @@ def test_products_of_unknown_order_come_apart_as_wholes(merged: str, apart: str,
         shares = np.exp(rows) / np.exp(rows).sum(-1, keepdims=True)
         found = ReferenceEvaluator(after).run(None, {"x": data})[0]
         np.testing.assert_allclose(found, shares.reshape(large.shape) + large, rtol=1e-5)
+
+
+def queries(batch: int) -> onnx.ModelProto:
+    """Return a model in which queries that are weights meet the keys of items, in two heads."""
+    rows = ", ".join(str(number % 5 - 2) for number in range(32))
+    return parser.parse_model(f"""<ir_version: 8, opset_import: ["": 17]> g (float[{batch}, 7, 8] x) => (
+        float[n, s, c] y) <float[1, 4, 8] w = {{{rows}}}, int64[3] e = {{{batch}, 4, 8}},
+        int64[3] a = {{4, {2 * batch}, 4}}, int64[3] b = {{7, {2 * batch}, 4}}, int64[2] f = {{{4 * batch}, 8}},
+        int64[3] d = {{4, {batch}, 8}}> {{
+        q = Expand (w, e) qt = Transpose <perm = [1, 0, 2]> (q) qr = Reshape (qt, a)
+        qh = Transpose <perm = [1, 0, 2]> (qr) xt = Transpose <perm = [1, 0, 2]> (x) k = Reshape (xt, b)
+        kh = Transpose <perm = [1, 2, 0]> (k) m = MatMul (qh, kh) p = Softmax (m)
+        vh = Transpose <perm = [1, 0, 2]> (k) h = MatMul (p, vh) ht = Transpose <perm = [1, 0, 2]> (h)
+        r = Reshape (ht, f) g = Relu (r) i = Reshape (g, d) y = Transpose <perm = [1, 0, 2]> (i) }}""")
+
+
+@pytest.mark.parametrize("batch", [1, 2])
+@pytest.mark.parametrize("length", [7, "T"])
+def test_weights_that_are_split_into_heads_get_the_items_of_the_keys(batch: int, length: int | str) -> None:
+    after = splitgraph.reshape(queries(batch), {"x": ["N", length, 8]}, verify=True)
+    assert after.verification is not None and after.verification.verdict == "equal"
+    data = np.random.default_rng(0).random((3, 7, 8), np.float32)
+    results = ReferenceEvaluator(after.model).run(None, {"x": data})
+    alone = [ReferenceEvaluator(queries(1)).run(None, {"x": each}) for each in np.split(data, 3)]
+    for found, *wanted in zip(results, *alone, strict=True):
+        np.testing.assert_allclose(found, np.concatenate(wanted), 1e-4, 1e-5)
+
+
+def test_more_numbers_than_readings_that_are_tried_without_getting_further() -> None:
+    count = 26
+    slices = " ".join(
+        f"s{at} = Slice (p, a{at}, b{at}, c) x{at + 1} = Add (x{at}, s{at})" for at in range(1, count + 1)
+    )
+    bounds = ", ".join(f"int64[1] a{at} = {{{at}}}, int64[1] b{at} = {{{at + 40}}}" for at in range(1, count + 1))
+    made = parser.parse_model(f"""<ir_version: 8, opset_import: ["": 17]> g (float[1, 40] x) => (float[n, t] y)
+        <int64[4] w = {{0, 0, 0, 28}}, int64[1] c = {{1}}, {bounds}> {{
+        p = Pad (x, w) x1 = Identity (x) {slices} y = Identity (x{count + 1}) }}""")
+    after = splitgraph.reshape(made, {"x": [1, "T"]}).model
+    data = np.random.default_rng(0).random((1, 50), np.float32)
+    (found,) = ReferenceEvaluator(after).run(None, {"x": data})
+    padded = np.pad(data, ((0, 0), (0, 28)))
+    np.testing.assert_allclose(found, data + sum(padded[:, at : at + 50] for at in range(1, count + 1)), 1e-5)
+
+
+@pytest.mark.parametrize(("answer", "shape"), [("[0]=8*T", (96, 1, 4, 12)), ("[1]=T//4", (32, 3, 4, 12))])
+def test_an_entry_says_one_of_two_equal_sizes(answer: str, shape: tuple[int, ...]) -> None:
+    """Each pixel is compared with each other one, and its results are an image."""
+    made = parser.parse_model("""<ir_version: 8, opset_import: ["": 17]> g (float[2, 3, 4, 4] x) => (
+        float[a, b, h, w] y) <int64[3] f = {2, 3, -1}, int64[4] s = {32, 1, 4, 4}> {
+        p = Reshape (x, f) t = Transpose <perm = [0, 2, 1]> (p) m = MatMul (t, p) y = Reshape (m, s) }""")
+    after = splitgraph.reshape(made, {"x": [2, 3, 4, "T"]}, follow=[f"main/Reshape#3{answer}"]).model
+    data = np.random.default_rng(0).random((2, 3, 4, 12), np.float32)
+    (found,) = ReferenceEvaluator(after).run(None, {"x": data})
+    flat = data.reshape(2, 3, 48)
+    np.testing.assert_allclose(found, (flat.transpose(0, 2, 1) @ flat).reshape(shape), 1e-5)

@@ -95,3 +95,20 @@ def test_a_given_size_of_a_transposed_convolution_is_refused() -> None:
     (reason,) = said(made, {"x": [2, 3, "T"]})
     assert reason == ("SG420", "output_shape says 16 along axis 2 whatever T is; say it by pads instead")
     assert not said(made, {"x": ["N", 3, 8]})
+
+
+@pytest.mark.parametrize("old", [1, 2])
+def test_there_are_as_many_grids_as_matrices(old: int) -> None:
+    made = model(
+        f"""(float[{old}, 2, 3] x) => (float[n, h, w, c] y) <int64[4] s = {{{old}, 1, 4, 4}}>
+        {{ y = AffineGrid (x, s) }}""",
+        20,
+    )
+    found = splitgraph.reshape(made, {"x": ["N", 2, 3]}, verify=True)
+    assert found.verification is not None and found.verification.verdict == "equal"
+    assert [dim.dim_param or dim.dim_value for dim in found.model.graph.output[0].type.tensor_type.shape.dim] == [
+        "N",
+        4,
+        4,
+        2,
+    ]
