@@ -48,7 +48,7 @@ def _runner(target: Target) -> str:
 
 
 def _check(task: FileTask, shown: Shown) -> int:
-    model = task.name
+    model = str(task.model)
     with working("running the model") if task.run else nullcontext():
         checked = check_file(task)
     walked = checked.examined.walked

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from xml.etree.ElementTree import Element, SubElement
 
 from splitgraph.conversion.rewrite import Change, Rewrite
@@ -279,17 +279,16 @@ class GraphEditor:
         self._next_id = 1 + max((layer.id for layer in graph.layers), default=-1)
         self._names = {layer.name for layer in graph.layers}
 
-    def constant(self, before: Layer, hint: str, values: Sequence[int] | float, dtype: str = "int64") -> Place:
-        """Add a Const layer of numbers: 1-D for a sequence, 0-D for a number."""
+    def constant(self, before: Layer, hint: str, values: Any, dtype: str = "int64") -> Place:
+        """Add a Const layer of a number, of a list of numbers, or of a NumPy array."""
         array = np.array(values, dtype=np.dtype(dtype).newbyteorder("<"))
-        dims = [len(values)] if isinstance(values, Sequence) else []
         data = {
             "element_type": name_of(dtype),
-            "shape": ", ".join(map(str, dims)),
+            "shape": ", ".join(map(str, array.shape)),
             "offset": str(self._model.append_constant(array.tobytes())),
             "size": str(array.nbytes),
         }
-        return self.layer(before, hint, "Const", "opset1", data, [], [NewPort(precision_of(dtype), dims)])
+        return self.layer(before, hint, "Const", "opset1", data, [], [NewPort(precision_of(dtype), array.shape)])
 
     def layer(
         self,

@@ -17,10 +17,9 @@ from splitgraph.model.deferred import np, numpy_helper
 from splitgraph.model.names import FreshNames
 from splitgraph.model.onnx_proto import NodeProto, TensorProto
 from splitgraph.model.scopes import Scope
-from splitgraph.model.value_type import DTYPE_NUMBERS
 
-# Max of integers exists from this opset on.
-_INTEGER_MAX = 12
+# Expand, the bounds of a Slice as inputs, Range and Max of integers exist from these opsets on.
+_EXPAND, _BOUNDS, _RANGE, _INTEGER_MAX = 8, 10, 11, 12
 # Split has the attribute num_outputs from this opset on.
 NUM_OUTPUTS = 18
 _INT64 = "int64"
@@ -108,9 +107,7 @@ class SizeDraft(SizeFormulas[str]):
         name = parts[0] if len(parts) == 1 else self.write("Concat", parts, "sizes", axis=0)
         if len(shape) != 1:
             name = self.write("Reshape", [name, self.list_of(shape, "scalar")], "size")
-        if dtype != _INT64:
-            name = self.write("Cast", [name], "cast", to=DTYPE_NUMBERS[dtype])
-        return name
+        return name if dtype == _INT64 else self.cast(name, dtype)
 
     def _runs(self, items: Sequence[DimLike]) -> Iterator[str]:
         """Write numbers in a row as one list, and dimensions of one input in a row as parts of its shape."""
@@ -148,4 +145,21 @@ class SizeDraft(SizeFormulas[str]):
         """Write an operation; returns the name of its result."""
         if operator == "Max" and self.opset < _INTEGER_MAX:
             raise NotWritable(f"opset {self.opset} has no Max of integers; upgrade the model to 12 first")
-        return self.write(operator, parts, hint)
+        return super().operate(operator, parts, hint)
+
+    def counted(self, size: DimLike) -> str:
+        """Write 0 … size - 1; returns its name."""
+        if self.opset < _RANGE:
+            raise NotWritable(f"opset {self.opset} has no Range; upgrade the model to {_RANGE} first")
+        return super().counted(size)
+
+    def repeated(self, value: str, times: Sequence[DimLike]) -> str:
+        """Write a value that is repeated; returns its name."""
+        operator = "Expand" if self.opset >= _EXPAND else "Tile"
+        return self.write(operator, [value, self.elements(times, (len(times),), _INT64)], "repeated")
+
+    def part_of(self, value: str, axis: int, start: int, end: int) -> str:
+        """Write the part of a value between two places along an axis; returns its name."""
+        if self.opset < _BOUNDS:
+            return self.write("Slice", [value], "level", starts=[start], ends=[end], axes=[axis])
+        return super().part_of(value, axis, start, end)

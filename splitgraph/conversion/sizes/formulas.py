@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from splitgraph.conversion.sizes.wanted import SizePlace
 from splitgraph.dim import Dim, DimLike
 from splitgraph.dim.atoms import FLOOR, MAX, MOD, NESTED_MAX, PRODUCT, SUM, SYMBOL, Atom
+from splitgraph.model.value_type import DTYPE_NUMBERS
 
 # A value of the format, as its writer knows it.
 Value = TypeVar("Value")
@@ -27,17 +28,48 @@ class SizeFormulas(Generic[Value]):
         self.places = places
         self._computed = computed
 
+    def write(self, op_type: str, inputs: Sequence[Value], hint: str, **attributes: Any) -> Value:
+        """Write an operator of ONNX with one output."""
+        raise NotImplementedError
+
+    def constant(self, array: Any, hint: str) -> Value:
+        """Write a constant, a NumPy array."""
+        raise NotImplementedError
+
     def list_of(self, numbers: Sequence[int], hint: str) -> Value:
         """Write a list of numbers."""
         raise NotImplementedError
+
+    def elements(self, items: Sequence[DimLike], shape: tuple[int, ...], dtype: str) -> Value:
+        """Write sizes as a tensor of a shape. Raises NotWritable."""
+        raise NotImplementedError
+
+    def counted(self, size: DimLike) -> Value:
+        """Write 0 … size - 1. Raises NotWritable."""
+        bounds = [self.elements([bound], (), "int64") for bound in (0, size, 1)]
+        return self.write("Range", bounds, "counted")
+
+    def repeated(self, value: Value, times: Sequence[DimLike]) -> Value:
+        """Write a value that is repeated so many times along each axis; along those with other times than 1, it has one
+        element.
+        """
+        return self.write("Expand", [value, self.elements(times, (len(times),), "int64")], "repeated")
+
+    def part_of(self, value: Value, axis: int, start: int, end: int) -> Value:
+        """Write the part of a value between two places along an axis."""
+        return self.write("Slice", [value, *(self.list_of([each], "bound") for each in (start, end, axis))], "level")
+
+    def cast(self, value: Value, dtype: str) -> Value:
+        """Write a value as another type."""
+        return self.write("Cast", [value], "cast", to=DTYPE_NUMBERS[dtype])
 
     def dimension(self, name: str) -> Value:
         """Write the dimension of an input with this name. Raises NotWritable."""
         raise NotImplementedError
 
     def operate(self, operator: str, parts: Sequence[Value], hint: str) -> Value:
-        """Write an operation, by its name in ONNX: Add, Sub, Mul, Div (rounded down) or Max. Raises NotWritable."""
-        raise NotImplementedError
+        """Write an operation on sizes: Add, Sub, Mul, Div (rounded down) or Max. Raises NotWritable."""
+        return self.write(operator, parts, hint)
 
     def place_of(self, name: str) -> SizePlace:
         """Return where a run finds a dimension. Raises NotWritable."""
