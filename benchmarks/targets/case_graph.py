@@ -125,13 +125,15 @@ class CaseGraph:
                 parts.append(self.constant(np.array([each], np.int64)))
                 continue
             picked = self.add("Gather", [shape, self.constant(np.array(position))], axis=0)
-            axes = [0]
-            if self.opset >= 13:
-                parts.append(self.add("Unsqueeze", [picked, self.constant(np.array(axes))]))
-            else:
-                parts.append(self.add("Unsqueeze", [picked], axes=axes))
+            parts.append(self.listed(picked))
             position += 1
         return self.add("Concat", parts, axis=0)
+
+    def listed(self, name: str) -> str:
+        """A list of one number."""
+        if self.opset >= 13:
+            return self.add("Unsqueeze", [name, self.constant(np.array([0]))])
+        return self.add("Unsqueeze", [name], axes=[0])
 
     # Nodes ------------------------------------------------------------------------------------------------------------
 
@@ -173,14 +175,16 @@ class CaseGraph:
         self.outputs.append(self.add("Mul", [self.data((2, 3)), one]))
 
     def use_sizes(self, name: str, rank: int = 1) -> None:
-        """A list of sizes becomes the shape of data; a number becomes a list before that."""
+        """A list of sizes becomes the shape of data; a number becomes one of a list before that, as exporters write it:
+        some runtimes read sizes in such lists only.
+        """
         if self.opset < 8:
             plain = self.add("Cast", [name], to=TensorProto.FLOAT)
             self.use([self.add("Mul", [self.data((2, 1)), plain])])
             return
         listed = name
         if not rank:
-            listed = self.add("Reshape", [name, self.constant(np.array([1]))])
+            listed = self.add("Concat", [self.constant(np.array([2])), self.listed(name)], axis=0)
         # The data is no constant: of a graph that is nothing but constants, runtimes give no results.
         self.use([self.add("Expand", [self.data((1, 1)), listed])])
 

@@ -27,6 +27,15 @@ def _unary(operator: str, result: str | None = None, **attributes: Any) -> Calla
     return build
 
 
+def _both_signs(operator: str) -> Callable[..., None]:
+    """With numbers of both signs: what is done to negative ones is another formula."""
+
+    def build(g: CaseGraph, **words: Any) -> None:
+        g.use(g.put(operator, [g.data((2, 3, 8), array=g.numbers(2, 3, 8) * 2 - np.float32(0.5))], **words))
+
+    return build
+
+
 def binary(operator: str, kind: str = "float32", result: str | None = None) -> Callable[..., None]:
     def build(g: CaseGraph, shape: Any = (2, 3, 8), other: Any = None, B: str = "data", A: str = "data",
               T: str = kind, open: Any = (), open_other: Any = ()) -> None:  # fmt: skip
@@ -369,8 +378,15 @@ ELEMENTS = [
         for name in _FLOAT_UNARY
     ),
     *(Recipe(name, _unary(name), [*RANKS, {"open": (0,)}], since=since) for name, since in _NEWER_UNARY.items()),
-    Recipe("LeakyRelu", _unary("LeakyRelu"), [{"alpha": 0.2}], family="alpha"),
-    Recipe("HardSigmoid", _unary("HardSigmoid"), [{"alpha": 1 / 6}, {"alpha": 1 / 6, "beta": 0.6}], family="alpha"),
+    *(Recipe(name, _both_signs(name), [{"alpha": 0.2}], family="alpha") for name in ("LeakyRelu", "Elu")),
+    *(
+        Recipe(name, _both_signs(name), [{"alpha": 0.7}], since=_NEWER_UNARY[name], family="alpha")
+        for name in ("Celu", "ThresholdedRelu")
+    ),
+    Recipe("Selu", _both_signs("Selu"), [{"alpha": 1.5}, {"gamma": 1.2}], family="alpha"),
+    Recipe(
+        "HardSigmoid", _both_signs("HardSigmoid"), [{"alpha": 1 / 6}, {"alpha": 1 / 6, "beta": 0.6}], family="alpha"
+    ),
     Recipe("Gelu", _unary("Gelu"), [{"approximate": "tanh"}], since=20, family="tanh"),
     *(Recipe(name, binary(name), [*_BINARY, *_NUMBERS, *_WITH_NUMBER]) for name in ("Add", "Mul", "Sub", "Div")),
     *(Recipe(name, _sizes(name), _OF_SIZES, family="sizes") for name in ("Add", "Mul", "Sub", "Div")),

@@ -150,7 +150,7 @@ def _not(g: CaseGraph, how: str = "data", shape: Any = (2, 4), open: Any = ()) -
     else:
         held = _mask(g, how, shape)
     (made,) = g.put("Not", [held])
-    g.use([g.add("Mul", [g.data(shape), g.add("Cast", [made], to=1)])])
+    g.use([g.add("Mul", [g.data(shape, open=open), g.add("Cast", [made], to=1)])])
 
 
 _NOT = changes(

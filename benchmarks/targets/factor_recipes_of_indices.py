@@ -173,12 +173,13 @@ _EINSUM = changes(
 
 
 def _cumsum(g: CaseGraph, shape: Any = (2, 3, 4), axis: int = 1, given: str = "init", exclusive: Any = None,
-            reverse: Any = None, T: str = "float32", cast: bool = False, open: Any = ()) -> None:  # fmt: skip
+            reverse: Any = None, T: str = "float32", cast: bool = False, to: str = "int64",
+            open: Any = ()) -> None:  # fmt: skip
     held = {"exclusive": exclusive, "reverse": reverse}
     data = g.data(shape, T, open=open)
     if cast:
         mask = g.add("Greater", [data, g.constant(np.array(0.5, np.float32))])
-        data, T = g.add("Cast", [mask], to=7), "int64"
+        data, T = g.add("Cast", [mask], to=7 if to == "int64" else 6), to
     g.use(g.put("CumSum", [data, g.given(axis, given, "int64")], **held), T)
 
 
@@ -370,6 +371,7 @@ INDICES = [
         _cumsum,
         [
             {"cast": True},
+            {"cast": True, "to": "int32"},
             {"axis": 0},
             {"axis": 2},
             {"axis": -1},

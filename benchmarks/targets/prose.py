@@ -10,12 +10,14 @@ from typing import NamedTuple
 class Prose(NamedTuple):
     """The runtime's own name, how a model is run in it, and notes by operator and factor. unnamed_dimensions: what it
     does with an input that has a dimension with neither a size nor a name, which no form has; None where nobody tried.
+    untrue_shapes: the same of a declared shape of an inner value that does not hold.
     """
 
     title: str
     how: str
     notes: Mapping[str, str] = MappingProxyType({})
     unnamed_dimensions: str | None = None
+    untrue_shapes: str | None = None
 
 
 _ONNXRUNTIME = {
@@ -38,7 +40,12 @@ PROSE = {
             "Split split=unnamed": "divides by zero on an input without a name",
         },
     ),
-    "tract": Prose("tract", "its Python package: onnx().load, into_model, into_runnable", unnamed_dimensions="refuses"),
+    "tract": Prose(
+        "tract",
+        "its Python package: onnx().load, into_model, into_runnable",
+        unnamed_dimensions="refuses",
+        untrue_shapes="refuses",
+    ),
     "tinygrad": Prose(
         "tinygrad",
         "nn.onnx.OnnxRunner",

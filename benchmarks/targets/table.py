@@ -45,6 +45,7 @@ def entry_of(measured: Mapping[str, Any]) -> dict[str, Any]:
         "newest_opset": newest_opset,
         "newest_ir_version": newest_ir,
         "unnamed_dimensions": prose.unnamed_dimensions,
+        "untrue_shapes": prose.untrue_shapes,
     }
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, overload
 from splitgraph.findings.diagnostics import Diagnostic, Severity, diagnostic
 from splitgraph.inference import Walked, walk_model
 from splitgraph.inference.input_defaults import told_defaults
+from splitgraph.inference.untrue_shapes import untrue_shapes
 from splitgraph.model.onnx_proto import ModelProto, TensorShapeProto, ValueInfoProto
 from splitgraph.model.scopes import node_label
 from splitgraph.options import STRICT, Leeway
@@ -393,6 +394,10 @@ def _limits(examined: Examined, target: Target) -> Iterator[Diagnostic]:
     unnamed = [value.name for value, _ in unnamed_dimensions(examined.model)] if target.refuses_unnamed else ()
     if unnamed:
         text = f"{target.label} refuses inputs with a dimension that has neither a size nor a name: {unnamed[0]!r}"
+        yield diagnostic("SG701", text, "main", help="")
+    untrue = list(untrue_shapes(examined.model, examined.walked)) if target.refuses_untrue_shapes else ()
+    if untrue:
+        text = f"{target.label} believes declared shapes, and that of {untrue[0].name!r} does not hold in every run"
         yield diagnostic("SG701", text, "main", help="")
     newest, own = target.newest_ir_version, examined.model.ir_version
     if newest is not None and own > newest:

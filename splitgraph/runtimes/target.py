@@ -37,7 +37,8 @@ class Target:
     caller asked for, as typed; "" for none. failed_here: kinds of nodes that failed when they were run, which counts
     for more than the table (see `check.failing`): their labels, the traits of their operators, and their factors if
     only these count.
-    refuses_unnamed: it refuses an input with a dimension that has neither a size nor a name.
+    refuses_unnamed: it refuses an input with a dimension that has neither a size nor a name. refuses_untrue_shapes: it
+    believes what a model declares of inner values, and refuses the model where that does not hold.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Target:
     asked: str = field(default="", compare=False)
     failed_here: frozenset[tuple[str, frozenset[str], Kind | None]] = frozenset()
     refuses_unnamed: bool = False
+    refuses_untrue_shapes: bool = False
 
     @property
     def is_measured_version(self) -> bool:
@@ -216,4 +218,5 @@ def read_target(document: Mapping[str, Any]) -> Target:
         newest_opset=document["newest_opset"],
         newest_ir_version=document["newest_ir_version"],
         refuses_unnamed=document["unnamed_dimensions"] == "refuses",
+        refuses_untrue_shapes=document["untrue_shapes"] == "refuses",
     )

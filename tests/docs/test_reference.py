@@ -193,6 +193,7 @@ CONTRADICTIONS = [
     ("target", {"version": "latest"}),
     ("target", {"newest_opset": 0}),
     ("target", {"unnamed_dimensions": "dies"}),
+    ("target", {"untrue_shapes": "dies"}),
     ("target", {"forms": {"split-13-equal": "reads"}}),
 ]
 

@@ -9,7 +9,7 @@ from splitgraph.conversion.apply import apply_plan
 from splitgraph.conversion.folding.branches import Branches
 from splitgraph.conversion.folding.bypass import plan_bypass
 from splitgraph.conversion.folding.constants import ByteBudget, plan_constants
-from splitgraph.conversion.folding.declared import drop_shapes, untrue_shapes
+from splitgraph.conversion.folding.declared import drop_shapes
 from splitgraph.conversion.folding.elements import Elements
 from splitgraph.conversion.folding.formulas import Formulas
 from splitgraph.conversion.folding.readings import SaidSizes
@@ -21,6 +21,7 @@ from splitgraph.conversion.plan import Plan
 from splitgraph.conversion.repair import repaired
 from splitgraph.conversion.rewrite import Rewrite, step
 from splitgraph.inference import Walked, walk_model
+from splitgraph.inference.untrue_shapes import untrue_shapes
 from splitgraph.model.names import FreshNames, used_names
 from splitgraph.model.onnx_proto import ModelProto
 from splitgraph.model.places import with_nodes

@@ -120,3 +120,22 @@ def test_dimensions_without_a_name_get_one_where_a_runtime_refuses_them() -> Non
     assert splitgraph.check(rewrite.model, "tract").runs
     # Nobody else asked for names.
     assert splitgraph.convert(given, target="onnxruntime").model == given
+
+
+def test_declared_shapes_that_do_not_hold_go_where_a_runtime_believes_them() -> None:
+    """torch declares the size of its example for what follows from a free one, and tract believes that."""
+    text = (
+        '<ir_version: 8, opset_import: ["": 13]> g (float[N, 4] x) => (float[N, 4] y) <float[12, 4] h> '
+        "{ h = Relu(x) y = Neg(h) }"
+    )
+    given = onnx.parser.parse_model(text)
+    (error,) = (finding for finding in splitgraph.check(given, "tract") if finding.severity == "error")
+    assert error.message.endswith("believes declared shapes, and that of 'h' does not hold in every run")
+    rewrite = splitgraph.convert(given, target="tract", verify=True)
+    assert rewrite.verified
+    assert not rewrite.model.graph.value_info
+    assert splitgraph.check(rewrite.model, "tract").runs
+    # Nobody else is known to believe them, and one that holds is in nobody's way.
+    assert splitgraph.check(given, "onnxruntime").runs
+    given.graph.value_info[0].type.tensor_type.shape.dim[0].dim_param = "N"
+    assert splitgraph.check(given, "tract").runs
