@@ -121,6 +121,9 @@ def _vision() -> Iterator[Export]:
     yield _block(
         "shufflenet_chunk", f"{unit} by `chunk(2, 1)`: written as Slice", parts.ShuffleNetUnit, (13,), TORCHSCRIPT
     )
+    # Without dynamic axes, the sizes of the example are numbers in the targets of Reshape.
+    fixed = {"x": (1, 16, 6, 4)}, {"y": (1, 16, 6, 4)}, ({}, {})
+    yield Export("shufflenet_fixed", f"{unit} exported at one size", parts.ShuffleNetUnitSplit, *fixed, (17,))
 
 
 def _recurrent() -> Iterator[Export]:

@@ -91,9 +91,6 @@ def present(text: str) -> str:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         shutil.copytree(ROOT / "models", folder / "models")
-        # Who has tried the examples has these already.
-        for written in re.findall(r"^wrote (models/\S+)", text, re.MULTILINE):
-            (folder / written).unlink(missing_ok=True)
         commands = [command for block in CONSOLE.findall(text) for command in commands_of(block)]
         assert len(commands) == len(set(commands))
         shown = outputs(commands, folder)

@@ -65,6 +65,15 @@ def test_the_readme_is_short_and_shows_the_main_jobs() -> None:
         assert f"$ splitgraph {command} " in text
 
 
+def test_examples_leave_the_models_alone_and_write_no_file_twice() -> None:
+    """Who tries one page after the other, in one folder, is stopped by no file of an earlier page."""
+    written = [
+        name for page in pages() for name in re.findall(r"^wrote (\S+)$", page.read_text(encoding="utf-8"), re.M)
+    ]
+    assert len(written) >= 15
+    assert [name for name, times in Counter(written).items() if times > 1 or name.startswith("models/")] == []
+
+
 def test_every_command_has_an_example() -> None:
     texts = [page.read_text(encoding="utf-8") for page in pages()]
     shown = {line.split()[2] for text in texts for block in CONSOLE.findall(text) for line in commands_of(block)}
