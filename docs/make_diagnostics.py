@@ -102,7 +102,7 @@ def diagnostics_page() -> str:
     """The page as Markdown: every code with its title, what it means and what to do."""
     parts = [
         "# Diagnostic codes\n",
-        "Generated from `splitgraph/findings/codes.py` by `docs/make_diagnostics.py`; do not edit by hand.",
+        "<!-- Generated from `splitgraph/findings/codes.py` by `docs/make_diagnostics.py`; do not edit by hand. -->\n",
         "`splitgraph explain SG203` prints one of them.\n",
         ACCEPTING,
         "| code | finding | if accepted |\n|---|---|---|",

@@ -20,7 +20,7 @@ PAGES = Path(__file__).with_name("targets")
 _INTRODUCTION = """\
 # Which runtime reads which model
 
-Generated from `splitgraph/runtimes/table/` by `docs/make_targets.py`; do not edit by hand.
+<!-- Generated from `splitgraph/runtimes/table/` by `docs/make_targets.py`; do not edit by hand. -->
 
 The question is about the model: does it run there, and if not, how can it be made to run? Each runtime below was given
 some 2,000 to 7,000 models of one operator each: onnx's node tests and nodes as models have them, at every version of

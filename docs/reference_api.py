@@ -13,7 +13,7 @@ import splitgraph
 _INTRODUCTION = """\
 # Python API
 
-Generated from the docstrings of `splitgraph` by `docs/make_reference.py`; do not edit by hand.
+<!-- Generated from the docstrings of `splitgraph` by `docs/make_reference.py`; do not edit by hand. -->
 
 Everything here is imported from `splitgraph`. A model passed in memory is never changed, and nothing is printed. What a
 verb gives back as `.model` is of the kind that went in; a path gives an `onnx.ModelProto` or an `OpenVINOModel`.

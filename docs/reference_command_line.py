@@ -18,7 +18,7 @@ from splitgraph.findings.exit_codes import MEANINGS
 _INTRODUCTION = """\
 # Command line
 
-Generated from `splitgraph/cli.py` by `docs/make_reference.py`; do not edit by hand.
+<!-- Generated from `splitgraph/cli.py` by `docs/make_reference.py`; do not edit by hand. -->
 
 `splitgraph`, `python -m splitgraph` and, in a checkout, `python cli.py` are the same program. A model is an ONNX file
 or an OpenVINO IR (`.xml`, with its `.bin` beside it).

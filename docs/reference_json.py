@@ -21,7 +21,7 @@ _COMMON = "common"
 _INTRODUCTION = """\
 # JSON documents
 
-Generated from `docs/reference/schemas/` by `docs/make_reference.py`; do not edit by hand.
+<!-- Generated from `docs/reference/schemas/` by `docs/make_reference.py`; do not edit by hand. -->
 
 With `--json` a command prints exactly one document on stdout, whether it succeeds or fails; everything else goes to
 stderr. The text is ASCII: other characters are escaped. Every document begins with the key `splitgraph`, the version

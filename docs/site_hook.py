@@ -23,6 +23,19 @@ DOCS = "docs/"
 # The folder of the site for everything that is outside of docs/.
 PROJECT = "project/"
 
+# How much pages count in the search whose path begins so: a page about a job has 1.
+_BOOSTS = {
+    "targets/": 0.0001,
+    PROJECT: 0.0002,
+    "reference/schemas/": 0.0002,
+    "reference/": 0.01,
+    "diagnostics": 0.01,
+    "targets": 0.1,
+    "openvino": 0.5,
+    "decisions": 0.01,
+    "architecture": 0.01,
+}
+
 _LINK = re.compile(r"\]\((?P<file>[^)\s#:]+)(?P<anchor>#[^)\s]*)?\)")
 _CELL = re.compile(r"<td>.*?</td>", re.DOTALL)
 
@@ -77,8 +90,14 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     return files
 
 
+def search_boost(src_uri: str) -> float:
+    """Return how much a page counts in the search: tables of operators and what is outside of docs/ come last."""
+    return next((boost for begin, boost in _BOOSTS.items() if src_uri.startswith(begin)), 1.0)
+
+
 def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
-    """Let each link to a file or folder of the repository lead to its place in the site."""
+    """Let each link to a file or folder of the repository lead to its place in the site, and weigh the page."""
+    page.meta.setdefault("search", {"boost": search_boost(page.file.src_uri)})
     here = posixpath.dirname(page.file.src_uri)
     folder = posixpath.dirname(repository_path(page.file.src_uri))
 

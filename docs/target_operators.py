@@ -75,7 +75,8 @@ def _page(target: Target) -> Iterator[str]:
     operators = by_operator(target)
     measured = target.operators.measured
     yield f"# {target.label}: operators\n"
-    yield "Generated from `splitgraph/runtimes/table/operators/` by `docs/make_targets.py`; do not edit by hand.\n"
+    source = "splitgraph/runtimes/table/operators/"
+    yield f"<!-- Generated from `{source}` by `docs/make_targets.py`; do not edit by hand. -->\n"
     if measured is None:
         yield "From its documents; it was not run here.\n"
     else:
