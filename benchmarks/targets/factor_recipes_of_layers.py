@@ -231,12 +231,14 @@ def _group_norm(g: CaseGraph, shape: Any = (2, 4, 5, 5), groups: int = 2, open: 
 
 
 def _dropout(g: CaseGraph, shape: Any = (2, 3, 8), ratio: str = "absent", mode: str = "absent", used: str = "1",
-             open: Any = ()) -> None:  # fmt: skip
+             training: bool = False, open: Any = ()) -> None:  # fmt: skip
     data = g.data(shape, open=open)
+    # With a ratio of 0, training drops nothing, and numbers are no others.
+    dropped = 0.0 if training else 0.5
     if g.opset < 12:
         made = g.put("Dropout", [data], used)
     else:
-        made = g.put("Dropout", [data, g.given(0.5, ratio, "float32"), g.given(False, mode, "bool")], used)
+        made = g.put("Dropout", [data, g.given(dropped, ratio, "float32"), g.given(training, mode, "bool")], used)
     g.use(made[:1])
     g.use(made[1:], "bool")
 
@@ -449,6 +451,7 @@ LAYERS = [
             {"used": "1u"},
             {"ratio": "init"},
             {"ratio": "init", "mode": "init"},
+            {"ratio": "init", "mode": "init", "training": True},
             *OPEN,
             {"shape": (4, 6)},
             {"shape": (2, 3, 4, 6)},

@@ -18,6 +18,7 @@ whose value follows from another one, or is not known, is left out.
 | `use.Cast`, ... | who reads a list of sizes; `use.elementwise`: a weight that is a vector, and several nodes share |
 | `use.Mul` | `yes` for a product by a vector that a Mul scales |
 | `gelu` | of the last node of a pattern that runtimes take for one operator: `halved inside` |
+| `training` | `yes` for a Dropout whose training_mode is a constant that says so |
 | `returned` | `rank 3` for the result of a convolution that the graph returns: MNN gives it another rank |
 | `data.cast` | `yes` for a CumSum of what a Cast gives, and a Mod of what is computed from a Cast to int64 |
 

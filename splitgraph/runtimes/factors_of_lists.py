@@ -304,6 +304,12 @@ def _of_convolution(node: NodeProto, data: ValueType, seen: Seen) -> Found:
         yield "group", "depthwise" if held.i == channels else "more"
 
 
+def _of_dropout(node: NodeProto, data: ValueType, seen: Seen) -> Found:
+    mode = _contents(node, 2, seen)
+    if mode is not None and mode.integers and mode.integers[0]:
+        yield "training", "yes"
+
+
 def _of_product(node: NodeProto, data: ValueType, seen: Seen) -> Found:
     other = seen.type_of(node.input[1]) if len(node.input) > 1 else UNKNOWN
     if other.rank is not None and data.rank is not None:
@@ -340,6 +346,7 @@ _READERS: Mapping[str, Callable[[NodeProto, ValueType, Seen], Found]] = {
     "Concat": _of_concat,
     "Conv": _of_convolution,
     "ConvTranspose": _of_convolution,
+    "Dropout": _of_dropout,
     "MatMul": _of_product,
     "MatMulInteger": _of_product,
     "QuantizeLinear": _of_numbers(1),

@@ -330,6 +330,7 @@ _WORDS: Mapping[Factor, str] = {
     ("returned", "rank 3"): "a result of rank 3 as an output of the graph",
     ("inputs.input", "beside constants"): "an input of the graph beside constants",
     ("use.Mul", "yes"): "a Mul behind it",
+    ("training", "yes"): "training_mode on",
     ("use.elementwise", "yes"): "a reader that works element by element",
     ("keepdims", "0 beside a size"): "keepdims=0 beside a size",
     ("position.sign", "negative"): "a position counted from the end",

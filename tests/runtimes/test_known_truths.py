@@ -366,6 +366,14 @@ IN_MODELS: Mapping[str, tuple[tuple[str, int, str, str], Mapping[str, str]]] = {
         ),
         {"openvino@2023.3.0": "wrong", "openvino@2026.4.1": "reads", "opencv@5.0.0": "reads"},
     ),
+    "a Dropout that was exported in training": (
+        ("y = Dropout (x, r, t)", 13, "float[2, 6] x", "float r = {0.1}, bool t = {1}"),
+        {"openvino@2026.4.1": "refuses", "openvino@2023.3.0": "refuses", "tract@0.23.9": "reads"},
+    ),
+    "a Dropout that was not": (
+        ("y = Dropout (x, r, t)", 13, "float[2, 6] x", "float r = {0.1}, bool t = {0}"),
+        {"openvino@2026.4.1": "reads", "openvino@2023.3.0": "reads", "mnn@3.6.1": "reads", "opencv@5.0.0": "reads"},
+    ),
     "exponentials below zero": (
         ("y = Celu <alpha = 0.7> (x)", 13, "float[2, 6] x", ""),
         {"tract@0.23.9": "wrong", "onnxruntime@1.15.1": "reads"},
