@@ -10,10 +10,17 @@ from pathlib import Path
 
 from reference_api import api_page
 from reference_command_line import command_line_page
-from reference_json import json_page
+from reference_json import commands_page, files_page, json_page, parts_page
 
 FOLDER = Path(__file__).with_name("reference")
-PAGES = {"api.md": api_page, "command-line.md": command_line_page, "json.md": json_page}
+PAGES = {
+    "api.md": api_page,
+    "command-line.md": command_line_page,
+    "json-commands.md": commands_page,
+    "json-files.md": files_page,
+    "json-parts.md": parts_page,
+    "json.md": json_page,
+}
 
 if __name__ == "__main__":
     for name, page in PAGES.items():

@@ -1,9 +1,12 @@
-"""The page of the JSON documents, from the JSON Schemas in docs/reference/schemas/."""
+"""The pages of the JSON documents, from the JSON Schemas in docs/reference/schemas/: an overview, what each command
+prints, the files, and the parts that several of these have.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +20,13 @@ _DOCUMENTS = (
 # Files that come with splitgraph, or that it writes.
 _FILES = ("target", "operators", "answers", "outcome")
 _COMMON = "common"
+_COMMANDS_PAGE, _FILES_PAGE, _PARTS_PAGE = "json-commands.md", "json-files.md", "json-parts.md"
+_NOTE = "<!-- Generated from `docs/reference/schemas/` by `docs/make_reference.py`; do not edit by hand. -->"
 
-_INTRODUCTION = """\
+_INTRODUCTION = f"""\
 # JSON documents
 
-<!-- Generated from `docs/reference/schemas/` by `docs/make_reference.py`; do not edit by hand. -->
+{_NOTE}
 
 With `--json` a command prints exactly one document on stdout, whether it succeeds or fails; everything else goes to
 stderr. The text is ASCII: other characters are escaped. Every document begins with the key `splitgraph`, the version
@@ -38,23 +43,48 @@ meaning, is listed in [CHANGELOG.md](../../CHANGELOG.md).
 There is no document where the name of the command is missing or wrong, where stdout cannot be written (exit code 2),
 and where the program is interrupted ([exit codes](command-line.md#exit-codes) 130 and above).
 
-The [table of targets](#table-of-targets), the [table of operators](#table-of-operators) and the
-[answers of runtimes](#answers-of-a-runtime), JSON files that come with splitgraph, have schemas too, and so does each
-line of the [report of many models](#report-of-many-models).
+The [table of targets]({_FILES_PAGE}#table-of-targets), the [table of operators]({_FILES_PAGE}#table-of-operators) and
+the [answers of runtimes]({_FILES_PAGE}#answers-of-a-runtime), JSON files that come with splitgraph, have schemas too,
+and so does each line of the [report of many models]({_FILES_PAGE}#report-of-many-models). Several documents have
+[parts]({_PARTS_PAGE}) in common.
 """
 
 
 def json_page() -> str:
-    """The page as Markdown: a section for each document, with every key, and a section for each part."""
-    schemas = {name: read_schema(name) for name in (*_DOCUMENTS, *_FILES, _COMMON)}
-    parts = [_INTRODUCTION]
-    for name in (*_DOCUMENTS, *_FILES):
-        parts += _document(name, schemas[name], schemas[_COMMON])
-    parts.append("## Parts of documents\n")
+    """The overview as Markdown: what all documents have in common, and where each is."""
+    rows = ["| of | page |\n|---|---|"]
+    for page, names in ((_COMMANDS_PAGE, _DOCUMENTS), (_FILES_PAGE, _FILES)):
+        for name in names:
+            title = read_schema(name)["title"]
+            rows.append(f"| {title} | [{page}]({page}#{_anchor(title)}) |")
+    return "\n".join([_INTRODUCTION, *rows, ""])
+
+
+def commands_page() -> str:
+    """The page of what the commands print: a section for each document, with every key."""
+    return _page("JSON: what each command prints", _DOCUMENTS)
+
+
+def files_page() -> str:
+    """The page of the JSON files: tables of runtimes, and the report of many models."""
+    return _page("JSON: files", _FILES)
+
+
+def parts_page() -> str:
+    """The page of the parts that documents and files have: a section for each."""
+    common, parts = read_schema(_COMMON), [f"# JSON: parts of documents\n\n{_NOTE}\n"]
     for name in (*_DOCUMENTS, *_FILES, _COMMON):
-        for part in schemas[name].get("$defs", {}).values():
+        schema = read_schema(name)
+        for part in schema.get("$defs", {}).values():
             if not _is_case(part):
-                parts += _part(part, schemas[name], schemas[_COMMON])
+                parts += _part(part, schema, common)
+    return "\n".join(parts)
+
+
+def _page(title: str, names: Iterable[str]) -> str:
+    common, parts = read_schema(_COMMON), [f"# {title}\n\n{_NOTE}\n"]
+    for name in names:
+        parts += _document(name, read_schema(name), common)
     return "\n".join(parts)
 
 
@@ -76,7 +106,7 @@ def _document(name: str, schema: Schema, common: Schema) -> Iterator[str]:
 
 
 def _part(part: Schema, home: Schema, common: Schema) -> Iterator[str]:
-    yield f"### {part['title']}\n"
+    yield f"## {part['title']}\n"
     yield f"{part['description']}\n"
     yield from _keys(part, home, common)
 
@@ -121,7 +151,11 @@ def _kind(kind: str, schema: Schema, home: Schema, common: Schema) -> str:
 def _link(reference: str, home: Schema, common: Schema) -> str:
     file, _, pointer = reference.partition("#/$defs/")
     title = (common if file.startswith(_COMMON) else home)["$defs"][pointer]["title"]
-    return f"[{_lower(title)}](#{title.lower().replace(' ', '-')})"
+    return f"[{_lower(title)}]({_PARTS_PAGE}#{_anchor(title)})"
+
+
+def _anchor(title: str) -> str:
+    return re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-")
 
 
 def _is_case(part: Schema) -> bool:
