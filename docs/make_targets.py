@@ -1,4 +1,4 @@
-"""Write docs/targets.md from the table of targets: `python docs/make_targets.py`."""
+"""Write docs/targets.md and the pages about operators from the table of targets: `python docs/make_targets.py`."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ import splitgraph
 from splitgraph.runtimes.target import Target
 
 PAGE = Path(__file__).with_name("targets.md")
+OPERATORS_PAGE = Path(__file__).with_name("target-operators.md")
 PAGES = Path(__file__).with_name("targets")
 
 _INTRODUCTION = """\
@@ -63,17 +64,35 @@ right · `r` refused · `W` silently wrong · `X` the process dies · empty: not
 """
 
 _OPERATORS = """\
+# Which runtime reads which operator
+
+<!-- Generated from `splitgraph/runtimes/table/operators/` by `docs/make_targets.py`; do not edit by hand. -->
+
+`splitgraph check model.onnx --target mnn` says it of each node of a model ([runtimes](runtimes.md), [which runtime
+reads which model](targets.md)).
+
 The newest version of the operator that is read. `18*`: not in every case; the page of the runtime says which. `r` no
 version is read · `W` silently wrong · `X` the process dies · `-` its documents say that it is not read, a number in
 brackets that it is · empty: not measured. The names of the runtimes lead to their pages.
 """
 
 
+_ELSEWHERE = """\
+[Which runtime reads which operator](target-operators.md) is a table of all operators, with the newest version that is
+read.
+"""
+
+
+def operators_page() -> str:
+    """The page of all operators as Markdown."""
+    return "\n".join([_OPERATORS, *operator_matrix(splitgraph.targets())])
+
+
 def targets_page() -> str:
     """The page as Markdown."""
     known = splitgraph.targets()
-    parts = [_INTRODUCTION, "## The runtimes\n", *_runtimes(known), "## Operators\n", _OPERATORS]
-    parts += [*operator_matrix(known), "## Splits\n", _LEGEND, *split_matrix(known)]
+    parts = [_INTRODUCTION, "## The runtimes\n", *_runtimes(known), "## Operators\n", _ELSEWHERE]
+    parts += ["## Splits\n", _LEGEND, *split_matrix(known)]
     parts += ["## In words\n", *split_notes(known), "## How this was measured\n", _HARNESS]
     return "\n".join(parts)
 
@@ -103,6 +122,7 @@ def _sources(target: Target) -> str:
 
 if __name__ == "__main__":
     PAGE.write_text(targets_page(), encoding="utf-8")
+    OPERATORS_PAGE.write_text(operators_page(), encoding="utf-8")
     PAGES.mkdir(exist_ok=True)
     for key, text in runtime_pages(splitgraph.targets()).items():
         (PAGES / f"{key}.md").write_text(text, encoding="utf-8")

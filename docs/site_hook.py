@@ -30,7 +30,7 @@ _BOOSTS = {
     "reference/schemas/": 0.0002,
     "reference/": 0.01,
     "diagnostics": 0.01,
-    "targets": 0.1,
+    "target": 0.1,
     "openvino": 0.5,
     "decisions": 0.01,
     "architecture": 0.01,

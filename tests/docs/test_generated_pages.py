@@ -29,6 +29,11 @@ def test_the_page_of_targets_is_up_to_date() -> None:
     assert all(f"`{target.key}`" in written for target in splitgraph.targets().values())
 
 
+def test_the_page_of_operators_is_up_to_date() -> None:
+    written = (DOCS / "target-operators.md").read_text(encoding="utf-8")
+    assert written == maker("make_targets").operators_page(), "run: python docs/make_targets.py"
+
+
 def test_the_pages_of_runtimes_are_up_to_date() -> None:
     pages = maker("make_targets").runtime_pages(splitgraph.targets())
     written = {path.stem: path.read_text(encoding="utf-8") for path in (DOCS / "targets").glob("*.md")}

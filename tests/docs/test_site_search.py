@@ -19,7 +19,7 @@ QUERIES = {
     "downgrade": "opsets.html",
     "upgrade opset": "opsets.html",
     "make the batch dynamic": "reshape.html",
-    "GridSample": "targets.html",
+    "GridSample": "target-operators.html",
     "verify": "verification.html",
     "--no-verify": "verification.html",
     "--assume-defaults": "diagnostics.html",
