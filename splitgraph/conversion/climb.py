@@ -23,7 +23,7 @@ from splitgraph.findings.diagnostics import Diagnostic, diagnostic
 from splitgraph.model.onnx_proto import AttributeProto, NodeProto
 from splitgraph.model.schemas import OperatorVersion
 from splitgraph.model.schemas.experimental import UNSPECIFIED, experiments_end
-from splitgraph.model.schemas.fit import Slot, misfits
+from splitgraph.model.schemas.fit import Slot, misfits, mistyped
 from splitgraph.model.schemas.history import version_at
 from splitgraph.model.scopes import Scope, named_opset, operator_name, plain_domain
 from splitgraph.splits import SPLIT_OPERATORS, variant_at
@@ -205,7 +205,7 @@ class Climb:
         if adapter is not None and misfitting:
             slots = slots_of(node, self.values.type_of, before)
             # An adapter cannot know whether a type that is unknown would have stood in the way.
-            if any(not slot.type_text for slot in misfits(slots, after, skip_renamed=True)):
+            if any(not slot.type_text for slot in mistyped(slots, after, skip_renamed=True)):
                 adapter = None
         if adapter is not None:
             ways.append(("adapter", adapter))
@@ -365,7 +365,9 @@ class Climb:
     def _take_written(self, node: Node, opset: int) -> list[Node]:
         """Take a node that was written for an opset of its domain, with its subgraphs, from there to the target."""
         version = version_at(node.op_type, opset, node.domain)
-        problem = _schema_problem(node, version)
+        problem = "does not exist"
+        if version is not None and not version.deprecated:
+            problem = next(map(str, misfits(version, node.attributes, node.inputs, node.outputs)), "")
         if version is None or problem:
             at = named_opset(node.domain, opset)
             text = f"{node.op_type} {problem} at {at}, which would have to replace this node"
@@ -417,16 +419,3 @@ class Climb:
             made_nodes = [NodeProto.FromString(inner.SerializeToString()) for inner in nodes]
             del attribute.g.node[:]
             attribute.g.node.extend(made_nodes)
-
-
-def _schema_problem(node: Node, version: OperatorVersion | None) -> str:
-    """Return why a node that conversion wrote does not fit its schema; "" where it does."""
-    if version is None or version.deprecated:
-        return "does not exist"
-    if unknown := sorted(node.attributes.keys() - version.attributes.keys()):
-        return f"has no attribute {unknown[0]}"
-    if missing := [n for n, a in version.attributes.items() if a.required and n not in node.attributes]:
-        return f"needs the attribute {missing[0]}"
-    if len(node.inputs) > version.max_inputs or len(node.outputs) > version.max_outputs:
-        return "has fewer inputs or outputs"
-    return ""

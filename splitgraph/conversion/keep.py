@@ -25,7 +25,7 @@ from splitgraph.model.schemas.fit import (
     Slot,
     fits_but_for_young_types,
     misfits,
-    missing,
+    mistyped,
     types_always_fit,
     unequal_pair,
 )
@@ -170,12 +170,12 @@ def carry_slots(node: NodeAtBoundary) -> list[Diagnostic]:
     """Return the blockers for inputs and outputs that the other version lacks, and for missing ones that it
     requires.
     """
-    came, old, new = node.came, node.old, node.new
-    problems = _slot_problems("input", came.inputs, old.inputs, new.inputs, new.max_inputs)
-    problems += _slot_problems("output", came.outputs, old.outputs, new.outputs, new.max_outputs)
-    known = _slot_problems("input", came.inputs, old.inputs, old.inputs, old.max_inputs)
-    known += _slot_problems("output", came.outputs, old.outputs, old.outputs, old.max_outputs)
-    return [_blocker(node, problem) for problem in problems if problem not in known]
+    came = node.came
+    found, known = (
+        [str(each) for each in misfits(version, {}, came.inputs, came.outputs, node.old) if each.kind != "attribute"]
+        for version in (node.new, node.old)
+    )
+    return [_blocker(node, problem) for problem in found if problem not in known]
 
 
 def _leave_behind(node: NodeAtBoundary, name: str, formal: FormalAttribute) -> list[Diagnostic]:
@@ -224,16 +224,6 @@ def _as_type(value: Any, number: int) -> int | float | None:
     return None
 
 
-def _slot_problems(
-    kind: str, names: Sequence[str], old: Sequence[Formal], formals: Sequence[Formal], most: int
-) -> list[str]:
-    problems = []
-    for position in range(most, len(names)):
-        formal = old[min(position, len(old) - 1)] if old else None
-        problems.append(f"has no {kind} {formal.name if formal else position}")
-    return problems + [f"needs the {kind} {formal.name}" for formal in missing(formals, names)]
-
-
 def _blocker(node: NodeAtBoundary, problem: str) -> Diagnostic:
     message = f"{node.upper.op} {problem}"
     if node.side not in message:
@@ -262,7 +252,7 @@ def carry_types(
         help = type_advice(node.named(node.stop), *slots)
         blockers.append(diagnostic("SG403", message, around.location, help=help, blocking_opset=node.opset))
 
-    for slot in misfits(slots, version, skip_renamed=is_blocked):
+    for slot in mistyped(slots, version, skip_renamed=is_blocked):
         young = fits_but_for_young_types(slot, version)
         if young:
             around.assumptions[f"{version.op} does not take {young} {node.side}"] = None

@@ -26,7 +26,7 @@ from splitgraph.inference.walk_results import Form, GraphDetail, Visit
 from splitgraph.model.names import FreshNames, used_names
 from splitgraph.model.onnx_proto import GraphProto, ModelProto, NodeProto, TensorProto
 from splitgraph.model.schemas import kinds
-from splitgraph.model.schemas.fit import formal_at, possible_types
+from splitgraph.model.schemas.fit import formal_at, misfits, possible_types
 from splitgraph.model.schemas.history import version_at
 from splitgraph.model.scopes import (
     MACHINE_LEARNING,
@@ -461,12 +461,12 @@ def _gains(node: NodeProto, domain: str, from_opset: int, to_opset: int) -> bool
     start, end = (version_at(node.op_type, opset, domain) for opset in (from_opset, to_opset))
     if start is None or end is None or start.since_version == end.since_version:
         return False
-    unknown = {attribute.name for attribute in node.attribute} - start.attributes.keys()
-    return (
-        not unknown.isdisjoint(end.attributes)
-        or (len(node.input) > start.max_inputs and end.max_inputs > start.max_inputs)
-        or (len(node.output) > start.max_outputs and end.max_outputs > start.max_outputs)
+    attributes = {attribute.name: attribute for attribute in node.attribute}
+    unknown, left = (
+        {each for each in misfits(version, attributes, node.input, node.output) if each.what == "more"}
+        for version in (start, end)
     )
+    return bool(unknown - left)
 
 
 class _WithoutWrongTypes(KnownValues):

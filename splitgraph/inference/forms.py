@@ -14,6 +14,7 @@ from splitgraph.inference.reading import Bindings, fit, types_fit
 from splitgraph.inference.walk_results import Form
 from splitgraph.model.onnx_proto import AttributeProto, NodeProto
 from splitgraph.model.schemas import OperatorVersion, version_at, versions_of
+from splitgraph.model.schemas.fit import misfits
 
 _WHOLE = "has the inputs, outputs and attributes of this node"
 # Operators of which a version may be contradicted by more than its schema.
@@ -98,19 +99,15 @@ def _what_shows(
 ) -> str:
     if own is None or own.deprecated:
         return _WHOLE
-    if gone := [name for name in attributes if name in meant.attributes and name not in own.attributes]:
+    unfit = list(misfits(own, attributes, ("",) * len(given), ()))
+    if gone := [each.name for each in unfit if each.what == "more" and each.name in meant.attributes]:
         return f"takes {_listed(gone)} as {'an attribute' if len(gone) == 1 else 'attributes'}"
-    if changed := [name for name in attributes if name in own.attributes and _kind(own, name) != _kind(meant, name)]:
+    if changed := [each.name for each in unfit if each.what == "other"]:
         return f"takes {_listed(changed)} in another type"
     if len(given) > own.max_inputs:
         more = [formal.name for formal in meant.inputs[own.max_inputs : len(given)]]
         return f"takes {_listed(more)} as {'an input' if len(more) == 1 else 'inputs'}"
     return _WHOLE
-
-
-def _kind(version: OperatorVersion, name: str) -> object:
-    formal = version.attributes.get(name)
-    return None if formal is None else formal.type
 
 
 def _listed(names: Sequence[str]) -> str:

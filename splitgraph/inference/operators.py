@@ -36,7 +36,6 @@ class Operator:
     finding: str | None = None
     message: str = ""
     help: str | None = None
-    required_attributes: tuple[str, ...] = ()
     constrained_attributes: Collection[str] = ()
     outgrew_rule: bool = False
 
@@ -121,7 +120,6 @@ def _known_operator(domain: str, op_type: str, opset: int | None) -> Operator:
         schema.since_version,
         schema,
         variant,
-        required_attributes=_required_attributes(schema),
         constrained_attributes=constrained_attributes(domain, op_type),
         outgrew_rule=_outgrew_rule(schema),
     )
@@ -164,13 +162,8 @@ def _of_another_version(domain: str, op_type: str, opset: int) -> Operator:
         opset,
         last.since_version,
         last,
-        required_attributes=_required_attributes(last),
         constrained_attributes=constrained_attributes(domain, op_type),
     )
-
-
-def _required_attributes(schema: OperatorVersion) -> tuple[str, ...]:
-    return tuple([name for name, formal in schema.attributes.items() if formal.required])
 
 
 def _schema(domain: str, op_type: str, opset: int) -> OperatorVersion | None:

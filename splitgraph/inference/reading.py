@@ -23,7 +23,7 @@ from splitgraph.model.attributes import HOLDING_GRAPHS, attribute_value
 from splitgraph.model.onnx_proto import AttributeProto, NodeProto
 from splitgraph.model.schemas import OperatorVersion, versions_of
 from splitgraph.model.schemas.allowed_values import fault_of_value
-from splitgraph.model.schemas.fit import wrong_input, wrong_output
+from splitgraph.model.schemas.fit import Misfit, misfits, wrong_type
 from splitgraph.model.scopes import may_have_bodies, subgraphs
 from splitgraph.model.value_type import ValueType
 from splitgraph.splits import openvino_split_1
@@ -138,7 +138,7 @@ class Reading:
     def _check_inputs(self, schema: OperatorVersion, given: Sequence[Knowledge]) -> None:
         """Find an input whose type the schema does not allow, or differs from that of an input which it must match."""
         texts = tuple([None if known is OMITTED else known.text for known in given])
-        mismatch = wrong_input(schema, texts)
+        mismatch = wrong_type(schema, texts)
         if mismatch is None:
             return
         self.mistyped = f"{schema.op}-{self.operator.since_version}: {mismatch}"
@@ -168,7 +168,7 @@ class Reading:
             return None
         # A rule gives the outputs of every version, and a node may leave some of them out.
         asked = [type_text(value) if name else None for name, value in zip(names, outputs, strict=False)]
-        fault = wrong_output(schema, tuple(asked))
+        fault = wrong_type(schema, tuple(asked), "output")
         text = None if fault is None else f"{schema.op}-{self.operator.since_version}: {fault}"
         if "" not in names and all(value.element is None for value in outputs):
             self._output_faults[types] = text
@@ -220,37 +220,50 @@ def fit(
     schema, tolerated = operator.schema, list[tuple[str, str]]()
     if schema is None:
         return tolerated, None
-    label, count = f"{node.op_type}-{operator.since_version}", len(node.output)
-    if not schema.min_inputs <= len(given) <= schema.max_inputs:
-        allowed = _range(schema.min_inputs, schema.max_inputs)
-        return tolerated, ("SG212", f"{label} takes {allowed} inputs, not {len(given)}")
-    if not schema.min_outputs <= count <= schema.max_outputs:
-        allowed = _range(schema.min_outputs, schema.max_outputs)
-        return tolerated, ("SG212", f"{label} has {allowed} {'output' if allowed == '1' else 'outputs'}, not {count}")
-    if OMITTED in given and (fault := _fault_of_left_out(schema, node, given)) is not None:
-        return tolerated, ("SG212", f"{label} {fault}")
-    for name, written in attributes.items():
-        expected = schema.attributes.get(name)
-        if expected is None:
-            if not name.startswith(_INTERNAL):
-                return tolerated, ("SG212", _unknown_attribute(schema, name))
+    label = f"{node.op_type}-{operator.since_version}"
+    inputs = ["" if each is OMITTED else name or "_" for each, name in zip(given, node.input, strict=True)]
+    known = {
+        name: (bindings or {}).get(written.ref_attr_name) if written.ref_attr_name else written
+        for name, written in attributes.items()
+        if bindings is None or written.ref_attr_name in ("", *bindings)
+    }
+    told = (_told(misfit, schema, label, node) for misfit in misfits(schema, known, inputs, node.output))
+    if (fault := next(filter(None, told), None)) is not None:
+        return tolerated, ("SG212", fault)
+    for name, bound in known.items():
+        if bound is None or name not in operator.constrained_attributes or name not in schema.attributes:
             continue
-        bound = (bindings or {}).get(written.ref_attr_name) if written.ref_attr_name else written
-        if bound is not None and bound.type != expected.type:
-            return tolerated, ("SG212", f"attribute {name!r} of {label} has the wrong type")
-        if bound is not None and name in operator.constrained_attributes:
-            wrong = fault_of_value(schema.domain, schema.op, operator.since_version, name, attribute_value(bound))
-            if wrong is not None and not wrong.run_by:
-                return tolerated, ("SG302", f"{label}: {wrong.text}")
-            if wrong is not None:
-                tolerated.append((f"{label}: {wrong.text}", wrong.run_by))
-    for name in operator.required_attributes:
-        attribute = attributes.get(name)
-        if attribute is None or (
-            attribute.ref_attr_name and bindings is not None and attribute.ref_attr_name not in bindings
-        ):
-            return tolerated, ("SG212", f"{label} needs the attribute {name!r}")
+        wrong = fault_of_value(schema.domain, schema.op, operator.since_version, name, attribute_value(bound))
+        if wrong is not None and not wrong.run_by:
+            return tolerated, ("SG302", f"{label}: {wrong.text}")
+        if wrong is not None:
+            tolerated.append((f"{label}: {wrong.text}", wrong.run_by))
     return tolerated, None
+
+
+def _told(misfit: Misfit, schema: OperatorVersion, label: str, node: NodeProto) -> str | None:
+    """Return the text about a misfit; None for one that runtimes pass over."""
+    name, place = misfit.name, misfit.position
+    if misfit.kind == "attribute":
+        if misfit.what == "other":
+            return f"attribute {name!r} of {label} has the wrong type"
+        if misfit.what == "less":
+            return f"{label} needs the attribute {name!r}"
+        return None if name.startswith(_INTERNAL) else _unknown_attribute(schema, name)
+    if misfit.kind == "output":
+        allowed = _range(schema.min_outputs, schema.max_outputs)
+        told = f"{label} has {allowed} {'output' if allowed == '1' else 'outputs'}, not {len(node.output)}"
+        # An output without a name is one that nobody reads.
+        return None if schema.min_outputs <= len(node.output) <= schema.max_outputs else told
+    if not schema.min_inputs <= len(node.input) <= schema.max_inputs:
+        return f"{label} takes {_range(schema.min_inputs, schema.max_inputs)} inputs, not {len(node.input)}"
+    if name in _TAKEN_AS_OPTIONAL.get((schema.domain, schema.op), ()):
+        return None
+    # In the body of a function, an input that the call omits still has a name.
+    called = ", which the function call omits" if node.input[place] else ""
+    if schema.inputs[min(place, len(schema.inputs) - 1)].option == "single":
+        return f"{label} needs the input {name!r}{called}"
+    return f"{label} has an empty name for input {place}{called}; each of {name!r} must be given"
 
 
 def _may_need_repair(schema: OperatorVersion, reading: Reading) -> bool:
@@ -265,24 +278,6 @@ def _may_need_repair(schema: OperatorVersion, reading: Reading) -> bool:
         for name, attribute in reading.attributes.items()
         if name in reading.operator.constrained_attributes
     )
-
-
-def _fault_of_left_out(schema: OperatorVersion, node: NodeProto, given: Sequence[Knowledge]) -> str | None:
-    """Return the text of an error about omitted inputs; None if each omitted input is optional."""
-    optional = _TAKEN_AS_OPTIONAL.get((schema.domain, schema.op), ())
-    formals, last = schema.inputs, len(schema.inputs) - 1
-    for index, known in enumerate(given):
-        if known is not OMITTED:
-            continue
-        formal = formals[min(index, last)]
-        if formal.option == "optional" or formal.name in optional:
-            continue
-        # In the body of a function, an input that the call omits still has a name.
-        called = ", which the function call omits" if node.input[index] else ""
-        if formal.option == "single":
-            return f"needs the input {formal.name!r}{called}"
-        return f"has an empty name for input {index}{called}; each of {formal.name!r} must be given"
-    return None
 
 
 def _unknown_attribute(schema: OperatorVersion, name: str) -> str:
@@ -306,14 +301,14 @@ def _range(fewest: int, most: int) -> str:
 def _how_it_is_run(schema: OperatorVersion, given: tuple[str | None, ...], opset: int) -> str | None:
     """Return how runtimes read a node with forbidden types; None if they do not read it, or disagree."""
     wide = as_int64(schema, given, opset)
-    if wide is not None and wrong_input(schema, wide) is None:
+    if wide is not None and wrong_type(schema, wide) is None:
         return "as if int32 were int64"
     newer = newer_version(schema, opset)
-    if newer is not None and are_measured(schema, given) and wrong_input(newer, given) is None:
+    if newer is not None and are_measured(schema, given) and wrong_type(newer, given) is None:
         return f"like {schema.op}-{newer.since_version}"
     return None
 
 
 def types_fit(schema: OperatorVersion, given: Sequence[Knowledge]) -> bool:
     """Return True if a version takes inputs of these types, as far as they are known."""
-    return wrong_input(schema, tuple([None if known is OMITTED else known.text for known in given])) is None
+    return wrong_type(schema, tuple([None if known is OMITTED else known.text for known in given])) is None

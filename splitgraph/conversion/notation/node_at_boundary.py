@@ -14,7 +14,7 @@ from splitgraph.model.attributes import UNRESOLVED, attribute_value, make_attrib
 from splitgraph.model.deferred import helper, np, numpy_helper
 from splitgraph.model.onnx_proto import AttributeProto, TensorProto
 from splitgraph.model.schemas import OperatorVersion
-from splitgraph.model.schemas.fit import misfits
+from splitgraph.model.schemas.fit import mistyped
 from splitgraph.model.scopes import named_opset
 from splitgraph.model.tensor_data import is_in_other_file
 from splitgraph.model.value_type import DTYPE_NUMBERS, MAX_RANK, MAX_WRITTEN, UNKNOWN, Shape, ValueType
@@ -353,7 +353,7 @@ class NodeAtBoundary(Node, NodeBuilder):
 
     def require_types(self) -> None:
         """Raise Inexact for an element type that the new version does not take."""
-        for slot in misfits(slots_of(self.came, self.values.type_of, self.old), self.new, skip_renamed=True):
+        for slot in mistyped(slots_of(self.came, self.values.type_of, self.old), self.new, skip_renamed=True):
             raise Inexact(f"it does not take {slot.type_text or 'every element type'} {self.side} ({slot.label})")
 
     # Writing -------------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Whether a node fits a version of its operator: the inputs and outputs that it names, and the types of these.
+"""Whether a node fits a version of its operator: its attributes, the inputs and outputs that it names, and their types.
 
 A conversion asks about all types that a value may have, spelled as in schemas: "tensor(float)". Inference asks about
 those that are known, by the names that findings have for them: "float32".
@@ -6,10 +6,12 @@ those that are known, by the names that findings have for them: "float32".
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Literal
 
+from splitgraph.model.onnx_proto import AttributeProto
 from splitgraph.model.schemas.operator_version import Formal, OperatorVersion
 
 # The element types that NumPy and schemas call otherwise.
@@ -52,16 +54,60 @@ def formal_at(formals: Sequence[Formal], position: int) -> Formal | None:
     return formals[-1] if formals and formals[-1].option == "variadic" else None
 
 
-def missing(formals: Sequence[Formal], names: Sequence[str]) -> list[Formal]:
-    """Return the formal inputs or outputs that a node must name and does not. names: of the node's."""
-    lacking = []
+@dataclass(frozen=True, slots=True)
+class Misfit:
+    """What a node has and a version does not ("more"), what the version needs and the node does not have ("less"), or
+    an attribute of another type ("other"). name: "" for an input or output that has none.
+    """
+
+    kind: Literal["attribute", "input", "output"]
+    what: Literal["more", "less", "other"]
+    name: str
+    position: int = 0
+
+    def __str__(self) -> str:
+        if self.what == "less":
+            return f"needs the {self.kind} {self.name}"
+        return f"has no {self.kind} {self.name or self.position}{' of this type' if self.what == 'other' else ''}"
+
+
+def misfits(
+    version: OperatorVersion,
+    attributes: Mapping[str, AttributeProto | None],
+    inputs: Sequence[str],
+    outputs: Sequence[str],
+    own: OperatorVersion | None = None,
+) -> Iterator[Misfit]:
+    """Yield what of a node does not fit a version, whatever the types of its values are. attributes: None for one that
+    is not known. inputs, outputs: names, "" for one that is left out. own: the version that names what is too many.
+    """
+    named = ((), ()) if own is None else (own.inputs, own.outputs)
+    yield from _misfits_of("input", version.inputs, inputs, version.max_inputs, named[0])
+    yield from _misfits_of("output", version.outputs, outputs, version.max_outputs, named[1])
+    for name, given in attributes.items():
+        formal = version.attributes.get(name)
+        if formal is None or (given is not None and given.type != formal.type):
+            yield Misfit("attribute", "more" if formal is None else "other", name)
+    required = (name for name, formal in version.attributes.items() if formal.required)
+    yield from (Misfit("attribute", "less", name) for name in required if name not in attributes)
+
+
+def _misfits_of(
+    kind: Literal["input", "output"], formals: Sequence[Formal], names: Sequence[str], most: int, own: Sequence[Formal]
+) -> Iterator[Misfit]:
+    for position in range(most, len(names)):
+        yield Misfit(kind, "more", own[min(position, len(own) - 1)].name if own else "", position)
     for position, formal in enumerate(formals):
-        given = len(names) - position
-        if formal.option != "variadic":
-            given = int(position < len(names) and names[position] != "")
-        if given < {"single": 1, "optional": 0, "variadic": formal.min_count}[formal.option]:
-            lacking.append(formal)
-    return lacking
+        if formal.option == "optional":
+            continue
+        is_variadic = formal.option == "variadic"
+        given = names[position:] if is_variadic else names[position : position + 1]
+        # Of several outputs, each may be left out.
+        checked = () if is_variadic and kind == "output" else given
+        lacking = [place for place, name in enumerate(checked, position) if name == ""]
+        if len(given) < formal.min_count:
+            lacking.append(position)
+        yield from (Misfit(kind, "less", formal.name, place) for place in lacking)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +180,7 @@ def fits_but_for_young_types(slot: Slot, new: OperatorVersion) -> str:
     return " or ".join(sorted(refused)) if refused and refused <= frozenset(YOUNG_TYPES) else ""
 
 
-def misfits(slots: Sequence[Slot], new: OperatorVersion, *, skip_renamed: bool) -> list[Slot]:
+def mistyped(slots: Sequence[Slot], new: OperatorVersion, *, skip_renamed: bool) -> list[Slot]:
     """Return the slots with a type that another version of the operator may not take. Slots that it lacks are not
     included.
     """
@@ -197,11 +243,13 @@ def _in_words(text: str) -> str:
 
 
 @lru_cache(maxsize=4096)
-def wrong_input(schema: OperatorVersion, given: tuple[str | None, ...]) -> str | None:
-    """Return the text about the first input whose type a version does not allow, or differs from that of an input that
-    it must match; None if all fit. given: the types of the inputs, as far as they are known.
+def wrong_type(
+    version: OperatorVersion, given: tuple[str | None, ...], kind: Literal["input", "output"] = "input"
+) -> str | None:
+    """Return the text about the first input or output whose type a version does not allow, or about an input whose type
+    differs from that of one that it must match; None if all fit. given: the types, as far as they are known.
     """
-    formals = schema.inputs
+    formals = version.inputs if kind == "input" else version.outputs
     bound: dict[str, tuple[int, str]] = {}
     for index, text in enumerate(given):
         formal = formals[min(index, len(formals) - 1)] if formals else None
@@ -209,23 +257,12 @@ def wrong_input(schema: OperatorVersion, given: tuple[str | None, ...]) -> str |
         if text is None or formal is None or not allowed:
             continue
         if text not in allowed:
-            return f"input {index} is {text}; it must be {_choice(allowed)}"
-        if not formal.is_generic or not formal.homogeneous:
+            return f"{kind} {index} is {text}; it must be {_choice(allowed)}"
+        if kind == "output" or not formal.is_generic or not formal.homogeneous:
             continue
         earlier = bound.setdefault(formal.type_variable, (index, text))
         if earlier[1] != text:
             return f"input {index} is {text} and input {earlier[0]} is {earlier[1]}; both must have the same type"
-    return None
-
-
-@lru_cache(maxsize=4096)
-def wrong_output(schema: OperatorVersion, given: tuple[str | None, ...]) -> str | None:
-    """Return the text about the first output whose type a version does not allow; None if all fit."""
-    formals = schema.outputs
-    for index, text in enumerate(given):
-        allowed = _allowed(formals[min(index, len(formals) - 1)].types) if formals else None
-        if text is not None and allowed and text not in allowed:
-            return f"output {index} is {text}; it must be {_choice(allowed)}"
     return None
 
 

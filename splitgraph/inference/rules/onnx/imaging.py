@@ -285,9 +285,11 @@ def _rounded_down(dim: int, scale: float) -> int | None:
 @operator("ImageScaler")
 def image_scaler(ctx: NodeContext) -> Sequence[ValueType]:
     """Multiply each element of an image by scale, and add the bias of its channel."""
-    bias = ctx.attribute("bias")
-    channels = {"C": len(bias) if isinstance(bias, tuple) else None}
-    return shapes(ctx, "input: N C H W", sizes=channels, gives="0 N C H W")
+    dims, bias = dims_of_rank(ctx, 0, 4), ctx.attribute("bias")
+    if dims is not None and isinstance(bias, tuple):
+        told = partial("bias has {} elements for {} channels; one is required for each".format, len(bias), dims[1])
+        expect(ctx, dims[1], "==", len(bias), told)
+    return [tensor(ctx.input(0).dtype, dims)]
 
 
 @operator("Crop")
