@@ -220,9 +220,15 @@ _WHERE = changes(
 )
 
 
-def _cast(g: CaseGraph, shape: Any = (2, 3, 8), T: str = "int32", to: str = "float32", open: Any = ()) -> None:
+def _cast(g: CaseGraph, shape: Any = (2, 3, 8), T: str = "int32", to: str = "float32", compared: bool = False,
+          open: Any = ()) -> None:  # fmt: skip
     number = helper.np_dtype_to_tensor_dtype(np.dtype(to))
-    g.use(g.put("Cast", [g.data(shape, T, open=open)], to=number), to)
+    if compared:
+        # Not every runtime takes an input that is bool.
+        data = g.add("Greater", [g.data(shape, open=open), g.constant(np.array(0.5, np.float32))])
+    else:
+        data = g.data(shape, T, open=open)
+    g.use(g.put("Cast", [data], to=number), to)
 
 
 def _cast_sizes(g: CaseGraph, data: str = "shape", to: str = "float32", rank: int = 0) -> None:
@@ -237,6 +243,7 @@ _CAST = changes(
     [{"T": "int64", "to": "bool"}, {"T": "float16", "to": "float16"}, {"T": "int64", "to": "int64"}],
     RANKS,
     OPEN,
+    [{"compared": True, "open": (0,)}],
 )
 
 
@@ -451,6 +458,7 @@ ELEMENTS = [
             {"data": "sized"},
             {"to": "int64"},
             {"data": "sized", "to": "int64"},
+            *({"rank": 1, "data": "sized", "to": to} for to in ("float32", "int64")),
             {"data": "folded"},
             {"data": "init"},
         ],

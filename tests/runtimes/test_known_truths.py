@@ -374,6 +374,15 @@ IN_MODELS: Mapping[str, tuple[tuple[str, int, str, str], Mapping[str, str]]] = {
         ("y = Dropout (x, r, t)", 13, "float[2, 6] x", "float r = {0.1}, bool t = {0}"),
         {"openvino@2026.4.1": "reads", "openvino@2023.3.0": "reads", "mnn@3.6.1": "reads", "opencv@5.0.0": "reads"},
     ),
+    "a mask as numbers": (
+        ("c = Greater (x, b) [n] y = Cast <to = 1> (c)", 13, "float[2, 6] x", "float b = {0.5}"),
+        {"opencv@4.14.0": "reads", "opencv@5.0.0": "reads"},
+    ),
+    "a list of a fixed size as numbers": (
+        ("s = Shape (x) i = Constant <value_ints = [0]> () d = Gather (s, i) [n] y = Cast <to = 1> (d)", 13,
+         "float[2, 6] x", ""),
+        {"opencv@4.14.0": "reads", "opencv@5.0.0": "reads"},
+    ),
     "exponentials below zero": (
         ("y = Celu <alpha = 0.7> (x)", 13, "float[2, 6] x", ""),
         {"tract@0.23.9": "wrong", "onnxruntime@1.15.1": "reads"},
