@@ -139,7 +139,7 @@ def upgrade(
     verify: run the model and the result, and compare them. The default is off here and on in the command line, because
     a program decides when to spend the time, and a conversion needs no engine. If it is on, `Rewrite.verification`
     holds the verdict; "not-run" raises nothing.
-    try_sizes: values for symbols at which the two are run; the result does not get them (`verify` calls them bind).
+    try_sizes: values for symbols at which the two are run; the result does not get them.
     inputs, custom_ops, providers, samples, seed, engine, timeout: of the verification, as in `verify`. rtol, atol: None
     for the tolerance of this rewrite (`Rewrite.tolerance`).
 
@@ -321,6 +321,7 @@ def verify(
     samples: int = 3,
     seed: int = 0,
     bind: Mapping[str, int] | None = None,
+    try_sizes: Mapping[str, int] | None = None,
     inputs: GivenInputs | None = None,
     custom_ops: StrPath | Sequence[StrPath] = (),
     providers: str | Sequence[str] = (),
@@ -334,8 +335,9 @@ def verify(
 
     before, after: the models, each as in `infer`; not changed. between: two runtimes for one ONNX model, without
     `after`: ("onnxruntime", "openvino"), each as a target of `check` with run=True. `Verification.first_node` is the
-    first node at which they part. Then only samples, seed, bind and inputs count. runtime_python: as in `check`.
-    samples: sets of inputs; dimensions differ between them. seed: of the random inputs. bind: values for symbols.
+    first node at which they part. Then only samples, seed, sizes and inputs count. runtime_python: as in `check`.
+    samples: sets of inputs; dimensions differ between them. seed: of the random inputs. bind, try_sizes: values for
+    symbols; as nothing is written, the two mean the same here.
     inputs: arrays by input name; or a list of such mappings, a case for each; or a path: an archive `data.npz`, or a
     folder of test data as onnx has them (`test_data_set_0/input_0.pb`). Inputs that are not given are generated.
     custom_ops: libraries of operators for onnxruntime, or extensions of OpenVINO. A library runs code: name only those
@@ -354,7 +356,8 @@ def verify(
     Raises ModelError for a file that cannot be read, SplitgraphError for wrong arguments and a provider that is not
     available.
     """
-    running = Running(True, samples, seed, bind, inputs, custom_ops, providers, engine, rtol, atol, timeout)
+    sizes = {**(bind or {}), **(try_sizes or {})} if try_sizes else bind
+    running = Running(True, samples, seed, sizes, inputs, custom_ops, providers, engine, rtol, atol, timeout)
     running = running._replace(runtime_python=paths_of(runtime_python))
     if between:
         if after is not None:

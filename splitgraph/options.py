@@ -521,6 +521,46 @@ class ConvertOptions(RewriteOptions, total=False):
     runtime_python: StrPath | Sequence[StrPath]
 
 
+class MapOptions(TypedDict, total=False):
+    """The keywords of `map_models` for the verbs, all of them: each verb refuses those that it does not have."""
+
+    accept: Sequence[str]
+    assume_defaults: bool
+    read_by_form: bool
+    fix_defaults: bool
+    bind: Mapping[str, int] | None
+    input_shapes: "Mapping[str, Sequence[int | str | Dim | None]] | None"
+    empty_chunks: Literal["clamp", "error"]
+    opset: Opset | None
+    to: Form | None
+    target: str | Sequence[str] | None
+    run: bool
+    explicit_lengths: bool
+    fold: bool
+    standard: bool
+    drop_zipmap: bool
+    ir_version: IRVersion
+    shapes: "InputShapes | None"
+    batch: int | str | None
+    follow: Sequence[str]
+    keep: Sequence[str]
+    verify: bool
+    try_sizes: Mapping[str, int] | None
+    inputs: GivenInputs | None
+    custom_ops: StrPath | Sequence[StrPath]
+    providers: str | Sequence[str]
+    samples: int
+    seed: int
+    engine: Engine
+    rtol: float | None
+    atol: float | None
+    between: Sequence[str]
+    runtime_python: StrPath | Sequence[StrPath]
+    force: bool
+    external_data: ExternalData | None
+    skip_newer: bool
+
+
 def paths_of(paths: StrPath | Sequence[StrPath]) -> tuple[str, ...]:
     """Return the texts of paths; one alone counts as a list of one."""
     return tuple(map(os.fsdecode, [paths] if isinstance(paths, (str, os.PathLike)) else paths))

@@ -21,6 +21,23 @@ def test_results_are_one_short_line() -> None:
     assert len(repr(splitgraph.verify(MODEL, rewrite.model))) < 120
 
 
+def test_a_split_is_one_short_line() -> None:
+    (split, _) = splitgraph.infer(MODEL).splits
+    assert repr(split) == "<SplitReport: main//h.0/attn/Split, Split-13 on axis 2, 3 outputs>"
+
+
+def test_sizes_mean_the_same_where_nothing_is_written() -> None:
+    for sizes in (
+        {"bind": {"batch": 2}},
+        {"try_sizes": {"batch": 2}},
+        {"bind": {"batch": 9}, "try_sizes": {"batch": 2}},
+    ):
+        found = splitgraph.verify(MODEL, MODEL, samples=1, engine="reference", **sizes)
+        assert found.verdict == "equal"
+    with pytest.raises(splitgraph.SplitgraphError, match="nobody"):
+        splitgraph.verify(MODEL, MODEL, samples=1, engine="reference", try_sizes={"nobody": 2})
+
+
 def test_findings_are_counted() -> None:
     analysis = splitgraph.infer(MODEL, bind={"batch": 2})
     assert "no findings" in repr(analysis)

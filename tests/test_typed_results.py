@@ -178,6 +178,15 @@ def test_type_checkers_know_every_option(verb: str, keywords: type, monkeypatch:
     assert get_type_hints(keywords) == in_python
 
 
+def test_type_checkers_know_every_option_of_many_models() -> None:
+    """Those of each verb, but what `map_models` says itself; and how results are written."""
+    own = set(inspect.signature(splitgraph.map_models).parameters)
+    verbs = (*OPTIONS, "check", "verify")
+    parameters = [known for verb in verbs for known in inspect.signature(getattr(splitgraph, verb)).parameters.values()]
+    keywords = {known.name for known in parameters} - {"model", "before", "after"} - own
+    assert set(options.MapOptions.__annotations__) == keywords | {"force", "external_data", "skip_newer"}
+
+
 def test_the_model_can_be_given_by_name() -> None:
     for verb in OPTIONS:
         first = next(iter(inspect.signature(getattr(splitgraph, verb)).parameters.values()))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic
 
 from splitgraph.dim import Dim, Obligation
-from splitgraph.findings.diagnostics import Diagnostic, findings_phrase
+from splitgraph.findings.diagnostics import Diagnostic, abridged, findings_phrase
 from splitgraph.formats import HeldModel, in_memory, onnx_model, save_held
 from splitgraph.formats.kinds import M_co
 from splitgraph.model.onnx_proto import ModelProto
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 IR = "openvino"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class SplitReport:
     """One split node of a model, as inferred.
 
@@ -47,6 +47,12 @@ class SplitReport:
     outputs: tuple[tuple[str, ValueType], ...]
     lengths: tuple[int | Dim | None, ...]
     obligations: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        """Return one short line: "<SplitReport: main/split, Split-13 on axis 1, 3 outputs>"."""
+        axis = "an unknown axis" if self.axis is None else f"axis {self.axis}"
+        operator = f"{self.op}-{self.since_version}"
+        return f"<SplitReport: {abridged(self.location, 80)}, {operator} on {axis}, {len(self.outputs)} outputs>"
 
 
 @dataclass(frozen=True, slots=True)

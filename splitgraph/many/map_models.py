@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
-from typing import Any, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 from splitgraph import api
 from splitgraph.findings.diagnostics import SplitgraphError
@@ -16,8 +16,23 @@ from splitgraph.findings.outcome import REWRITING, Outcome, Verb
 from splitgraph.many.plan import JobList, Limits, plan_jobs, plan_pairs
 from splitgraph.many.run_jobs import Workers, run_jobs
 from splitgraph.many.sources import find_sources
-from splitgraph.options import ATOL, RTOL, TIMEOUT, Converting, NewSizes, Output, Running, Sizes, StrPath, leeway_of
+from splitgraph.options import (
+    ATOL,
+    RTOL,
+    TIMEOUT,
+    Converting,
+    MapOptions,
+    NewSizes,
+    Output,
+    Running,
+    Sizes,
+    StrPath,
+    leeway_of,
+)
 from splitgraph.work.task import FileTask
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 _GIB = 2**30
 # The pages of `report` have an index, which the command writes.
@@ -37,7 +52,7 @@ def map_models(
     output: StrPath | None = None,
     exclude: str | Sequence[str] = (),
     hashes: bool = False,
-    **options: Any,
+    **options: Unpack[MapOptions],
 ) -> Iterator[Outcome]:
     """Run a verb on many models; yields the outcome of each as it ends. A model that is wrong, hangs, or crashes its
     process has an outcome that says so, and takes no other model with it. Nothing is raised for a model.
@@ -126,7 +141,8 @@ def _task(verb: Verb, options: Mapping[str, Any], longest: float, *, writes: boo
     if verb == "check":
         targets = given.pop("target", ())
     if verb == "verify":
-        given = {"rtol": RTOL, "atol": ATOL, **given, "try_sizes": given.pop("bind", None)}
+        sizes = {**(given.pop("bind", None) or {}), **(given.get("try_sizes") or {})}
+        given = {"rtol": RTOL, "atol": ATOL, **given, "try_sizes": sizes or None}
     given_leeway = (given.get("accept", ()), given.get("assume_defaults", False), given.get("empty_chunks", "clamp"))
     forms = {name: given.get(name, False) for name in ("read_by_form", "fix_defaults")}
     return FileTask(
