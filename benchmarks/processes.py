@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import metadata
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
+
+from alone import ALONE
 
 PROGRAM = """
 import resource, sys, time
@@ -35,12 +35,6 @@ PATIENCE = 300
 _MOST_MEMORY = 6 * 2**30
 # Seconds after which one run is enough.
 _LONG = 10
-# Compiled modules are kept here, as an installation has them: compiling its own each time, a checkout on a
-# machine that keeps none (PYTHONDONTWRITEBYTECODE) would take three times as long to import.
-COMPILED = tempfile.TemporaryDirectory(prefix="splitgraph-benchmark-")
-# NumPy's OpenBLAS starts a thread for each core, which spins for a while although nobody multiplies here: counted in,
-# what onnx needs for a small model would be twice or three times as much.
-ALONE = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "PYTHONPYCACHEPREFIX": COMPILED.name, "PYTHONDONTWRITEBYTECODE": ""}
 
 
 class Tool(NamedTuple):

@@ -16,7 +16,7 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-from processes import ALONE
+from alone import ALONE
 
 MODEL = str(Path(__file__).resolve().parents[1] / "models" / "split13_equal.onnx")
 # What the installed script `splitgraph` does.
