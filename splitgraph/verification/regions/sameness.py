@@ -10,9 +10,8 @@ import onnx
 
 from splitgraph.differences.matching import without_omitted_end
 from splitgraph.formats.constants import Folder, constant, different_attributes, sparse_constant
-from splitgraph.model.schemas import version_at
 from splitgraph.model.scopes import called_function, function_key, opset_imports, plain_domain, subgraphs
-from splitgraph.verification.models.model_files import oldest_same_version
+from splitgraph.verification.regions.equal_versions import means_same
 
 # Whether two names, each read in its model, are of the same value; "" is an omitted one.
 SameValue = Callable[[str, str], bool]
@@ -49,7 +48,7 @@ class Sameness:
         if any(calls):
             return all(calls)
         opsets = [imported.get(plain_domain(before.domain)) for imported in self._imports]
-        return bool(_bodies(before)) and (opsets[0] == opsets[1] or means_same(before.domain, before.op_type, opsets))
+        return bool(_bodies(before)) and (opsets[0] == opsets[1] or means_same(before, opsets))
 
     def same_tensors(self, before: onnx.TensorProto, after: onnx.TensorProto) -> bool:
         """Return True if two tensors have the same type and elements."""
@@ -88,7 +87,7 @@ class Sameness:
         if any(key in functions for functions in self._functions):
             return self._same_functions(key)
         opsets = [imported.get(plain_domain(node.domain)) for imported in imports]
-        return opsets[0] == opsets[1] or means_same(node.domain, node.op_type, opsets)
+        return opsets[0] == opsets[1] or means_same(node, opsets)
 
     def _same_functions(self, key: tuple[str, str, str]) -> bool:
         if key not in self._known_calls:
@@ -152,20 +151,6 @@ class Sameness:
             names.update((name, new) for name, new in zip(one.output, other.output, strict=True) if name)
             taken.update(other.output)
         return all(map(is_same, *results))
-
-
-def means_same(domain: str, op_type: str, opsets: Sequence[int | None]) -> bool:
-    """Return True if an operator means the same at two opsets of its domain: newer versions only added types. What
-    nobody here knows is not called changed.
-    """
-    plain = plain_domain(domain)
-    if None in opsets:
-        return False
-    versions = [version_at(plain, op_type, opset or 0) for opset in opsets]
-    if versions[0] is None or versions[1] is None:
-        return bool(plain) and versions[0] is versions[1]
-    since = sorted(version.since_version for version in versions if version is not None)
-    return since[0] == since[1] or (not plain and oldest_same_version(op_type, since[1]) <= since[0])
 
 
 def _bodies(node: onnx.NodeProto) -> list[onnx.GraphProto]:
