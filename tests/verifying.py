@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from splitgraph.options import ATOL, RTOL, Running
-from splitgraph.verification.models.model_pair import Model
 from splitgraph.verification.verification import Verification
 from splitgraph.verification.verify import verify_models as verify_with
+
+if TYPE_CHECKING:
+    from splitgraph.formats import Model
 
 
 def verify_models(before: Model, after: Model, **options: Any) -> Verification:

@@ -37,8 +37,8 @@ def _import(name: str) -> Any:
     return import_module(name)
 
 
-class _Deferred:
-    """Stands for a module."""
+class Deferred:
+    """Stands for a module, which is imported with the first attribute that is read."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -54,10 +54,10 @@ if TYPE_CHECKING:
     import numpy as np
     from onnx import defs, helper, numpy_helper, reference
 else:
-    np = _Deferred("numpy")
-    defs = _Deferred("onnx.defs")
-    helper = _Deferred("onnx.helper")
-    numpy_helper = _Deferred("onnx.numpy_helper")
-    reference = _Deferred("onnx.reference")
+    np = Deferred("numpy")
+    defs = Deferred("onnx.defs")
+    helper = Deferred("onnx.helper")
+    numpy_helper = Deferred("onnx.numpy_helper")
+    reference = Deferred("onnx.reference")
 
 __all__ = ["defs", "helper", "import_whole", "np", "numpy_helper", "reference"]

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from splitgraph.conversion.rewrite import GivenSizes
 from splitgraph.conversion.sizes.convert import convert_to
@@ -35,7 +35,7 @@ from splitgraph.model.scopes import MAIN
 from splitgraph.model.values import value_type
 from splitgraph.options import Sizes
 from splitgraph.verification.batch_sizes import TIMES, batch_sizes
-from splitgraph.verification.models.model_files import Model, weights_of
+from splitgraph.verification.models.model_files import weights_of
 from splitgraph.verification.models.repeated import (
     Arrangement,
     arranged,
@@ -51,6 +51,9 @@ from splitgraph.verification.models.repeated import (
 from splitgraph.verification.models.repeated_ir import repeated_ir
 from splitgraph.verification.regions.widening import in_float64
 from splitgraph.verification.verification import Difference, Verification
+
+if TYPE_CHECKING:
+    from splitgraph.formats import Model
 
 # An IR is run with so many groups of items.
 _GROUPS = (2, 3, 5)

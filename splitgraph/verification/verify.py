@@ -78,7 +78,6 @@ from splitgraph.verification.models.comparability import (
     with_order,
     with_sorted_nodes,
 )
-from splitgraph.verification.models.model_files import Model
 from splitgraph.verification.models.model_pair import (
     ComparedModel,
     compare_interfaces,
@@ -93,6 +92,7 @@ from splitgraph.verification.verdict.proofs import prove_equal_splits
 from splitgraph.verification.verification import Difference, Verification
 
 if TYPE_CHECKING:
+    from splitgraph.formats import Model
     from splitgraph.inference.analysis import Analysis
 
 

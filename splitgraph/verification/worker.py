@@ -448,7 +448,7 @@ def _deploys(model: int, task: _Task, accepted: Sequence[tuple[Mapping[str, Any]
 def _deviation(run: Run, model: int, task: _Task, accepted: Sequence[tuple[Mapping[str, Any], Path]]) -> str:
     """Return how the outputs of an optimised model differ from those without optimisations; "" if they agree."""
     names = task.outputs_of(model)
-    for case, stored in (one for one in accepted if one[0]["case"] < task.job["deploy"]):
+    for case, stored in accepted[: task.job["deploy"]]:
         plain = list(read_values(stored).values())
         sizes = [float(np.abs(array[np.isfinite(array)]).max(initial=0.0)) for array in _floats(plain)]
         comparison = Comparison(_RTOL_DEPLOYED, _RTOL_DEPLOYED * max(sizes, default=0.0))

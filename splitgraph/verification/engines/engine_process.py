@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from splitgraph.processes.folders import temporary_folder
 from splitgraph.processes.inner_loop import ProcessLimits
@@ -21,8 +21,11 @@ from splitgraph.processes.kept_processes import KeptProcesses
 from splitgraph.processes.worker_process import ProcessEnded
 from splitgraph.verification.engine_settings import DEFAULT, EngineSettings, memory_limit
 from splitgraph.verification.engines.error_texts import says_out_of_memory
-from splitgraph.verification.models.model_files import Model, write_model
+from splitgraph.verification.models.model_files import write_model
 from splitgraph.verification.values import Value, read_values, write_values
+
+if TYPE_CHECKING:
+    from splitgraph.formats import Model
 
 _PROCESSES = KeptProcesses("splitgraph.verification.worker:main")
 

@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,17 +20,19 @@ from onnx.external_data_helper import ExternalDataInfo, load_external_data_for_t
 
 from splitgraph.dim import marks_unknown
 from splitgraph.formats.external_data import all_tensors, refer_to
-from splitgraph.formats.openvino_ir import OpenVINOModel, save_ir
+from splitgraph.model.deferred import import_whole
 from splitgraph.model.names import declared_values, used_names
 from splitgraph.model.schemas import version_at
 from splitgraph.model.scopes import scopes
 from splitgraph.model.tensor_data import Place, byte_size, fill, is_external, place_of, with_elements
 from splitgraph.model.values import tensor_types
 
+if TYPE_CHECKING:
+    from splitgraph.formats import Model
+
 _DEFAULT_DOMAINS = ("", "ai.onnx")
 
 OpsetImports = dict[str, int]
-Model = onnx.ModelProto | OpenVINOModel
 Array = npt.NDArray[np.generic]
 
 # protobuf writes no message of 2 GiB or more. Above this size the weights go to a file beside the model.
@@ -240,6 +242,9 @@ def write_model(model: Model, stem: Path, folder: Path | None) -> ModelFile:
     after it was read.
     """
     if not isinstance(model, onnx.ModelProto):
+        import_whole("splitgraph.formats.openvino_ir")
+        from splitgraph.formats.openvino_ir import save_ir
+
         path = stem.with_suffix(".xml")
         save_ir(model, path)
         data = path.with_suffix(".bin")

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import onnx
@@ -28,9 +28,12 @@ from splitgraph.model.scopes import MAIN, implies_opset, scopes, write_implied_o
 from splitgraph.model.value_type import DTYPE_NAMES, DTYPE_NUMBERS, UNKNOWN, ValueType
 from splitgraph.model.values import value_type
 from splitgraph.verification.comparison import type_name
-from splitgraph.verification.models.model_files import Model, is_default_domain, nodes_within, scoped_nodes
+from splitgraph.verification.models.model_files import is_default_domain, nodes_within, scoped_nodes
 from splitgraph.verification.values import Array, Value
 from splitgraph.verification.verification import Difference
+
+if TYPE_CHECKING:
+    from splitgraph.formats import Model
 
 # A tensor of an IR: (layer, port).
 OutputPort = tuple[int, int]

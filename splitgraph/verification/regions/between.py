@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from splitgraph.verification.regions.repeating import chosen
 from splitgraph.verification.values import Array
 
 # So many sets of values fill each input with one number, and so many have numbers of all intervals.
@@ -42,11 +43,11 @@ def draw_between_own(
     if not numbers:
         return
     is_large = sum(free[name].size for name in numbers) > _LARGE
-    for chosen in _choices(list(numbers.values()), _FEW if is_large else most, rng):
-        yield {name: np.full(free[name].shape, number) for name, number in zip(numbers, chosen, strict=True)}
+    for few in _choices(list(numbers.values()), _FEW if is_large else most, rng):
+        yield {name: np.full(free[name].shape, number) for name, number in zip(numbers, few, strict=True)}
     is_single = all(free[name].size == 1 for name in numbers)
     for _ in range(0 if is_single else _FEW if is_large else _MOST_MIXED):
-        yield {name: np.asarray(rng.choice(found, free[name].shape)) for name, found in numbers.items()}
+        yield {name: chosen(found, free[name].shape, rng) for name, found in numbers.items()}
 
 
 def _choices(lists: list[Array], most: int, rng: np.random.Generator) -> Iterator[tuple[Any, ...]]:

@@ -18,7 +18,8 @@ from splitgraph.model.scopes import called_function, function_key, reads, subgra
 from splitgraph.verification.models.model_files import specialise
 from splitgraph.verification.regions.cut import add_constant, called_functions, rename_values
 from splitgraph.verification.regions.find import ModelRegions
-from splitgraph.verification.regions.sides import ModelSide, reached
+from splitgraph.verification.regions.reached import reached
+from splitgraph.verification.regions.sides import ModelSide
 
 # A Scan of older opsets has other inputs.
 _FIRST_SCAN_OPSET = 9

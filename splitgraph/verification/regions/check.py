@@ -43,7 +43,8 @@ from splitgraph.verification.regions.cut import (
 )
 from splitgraph.verification.regions.draw import PLAIN, is_fully_drawn, overflow_in_float16
 from splitgraph.verification.regions.find import FoundRegion, ModelRegions
-from splitgraph.verification.regions.folding import folded, known_within
+from splitgraph.verification.regions.folding import folded
+from splitgraph.verification.regions.known_within import known_within
 from splitgraph.verification.regions.lengths import Lengths
 from splitgraph.verification.regions.lost_digits import Loss
 from splitgraph.verification.regions.planted import Cut
@@ -337,11 +338,24 @@ class LocalCheck:
         return Lengths(self.found, self._kinds, self.members, [compared.folder for compared in self._pair])
 
     def ask_drawn(self, engine: str, deadline: float) -> None:
-        """Ask each kind that has something unread on drawn values."""
-        waiting = dict[int, Sequence[int]]((number, ()) for number in self._bases if self._kinds[number].unread())
+        """Ask each kind on drawn values that has something unread which a run must read."""
         left = deadline - time.monotonic()
-        if waiting and left > 0:
-            self._add_read(self._place.run(engine, [], left, regions=self.job((), waiting, left, only_asks=True)))
+        self._ask_kinds(engine, left, drawing=left)
+
+    def ask_bases(self, engine: str, seconds: float) -> None:
+        """Ask each kind on values of the first model that reached it and were kept: no model runs for these.
+
+        seconds: the most that this may take.
+        """
+        self._ask_kinds(engine, seconds, drawing=0.0)
+
+    def _ask_kinds(self, engine: str, seconds: float, *, drawing: float) -> None:
+        """Ask the kinds that have something unread. drawing: for so many of the seconds, values are drawn."""
+        numbers = (number for number in self._bases if self._kinds[number].unread(is_needed=drawing > 0))
+        waiting = dict[int, Sequence[int]].fromkeys(numbers, ())
+        if waiting and seconds > 0:
+            job = self.job((), waiting, drawing, only_asks=True)
+            self._add_read(self._place.run(engine, [], seconds, regions=job))
 
     def draw(self, engine: str, deadline: float) -> None:
         """Compare each kind on drawn values; those that the engine cannot run, with the reference evaluator. An

@@ -8,6 +8,7 @@ repeat (the layers of a model) give the same bytes. Their inputs have no types: 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import onnx
@@ -15,9 +16,11 @@ import onnx
 from splitgraph.model.schemas import kinds, version_at
 from splitgraph.model.scopes import FunctionKey, called_function, function_key, plain_domain, subgraphs
 from splitgraph.verification.models.model_files import elements_of, nodes_within, scoped_nodes
-from splitgraph.verification.models.model_pair import ComparedModel
-from splitgraph.verification.regions.find import FoundRegion
-from splitgraph.verification.regions.sides import ModelSide
+
+if TYPE_CHECKING:
+    from splitgraph.verification.models.model_pair import ComparedModel
+    from splitgraph.verification.regions.find import FoundRegion
+    from splitgraph.verification.regions.sides import ModelSide
 
 # Operators of which each element of the result is computed of one element of each input, or is one.
 _ELEMENTWISE = kinds.BY_ELEMENT | kinds.PICKED | {"Concat", "Constant", "ConstantOfShape", "Shape", "Size"}

@@ -24,7 +24,7 @@ import onnx
 from splitgraph.verification.comparison import Comparison
 from splitgraph.verification.models.model_files import is_default_domain, scoped_nodes
 from splitgraph.verification.regions.inner_limits import BY_ELEMENT
-from splitgraph.verification.regions.sides import reached
+from splitgraph.verification.regions.reached import reached
 from splitgraph.verification.values import Array, Value, tensors_of
 
 Flags = npt.NDArray[np.bool_]

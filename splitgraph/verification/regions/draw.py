@@ -53,6 +53,7 @@ from splitgraph.verification.regions.limits import MULTIPLES, draw_limits
 from splitgraph.verification.regions.magnitudes import apart
 from splitgraph.verification.regions.mixed import WORDS, draw_mixed, is_flags, words_of
 from splitgraph.verification.regions.ranges import Range
+from splitgraph.verification.regions.repeating import drawn_elements, repeated
 from splitgraph.verification.regions.rows import MOST_ROWS, TABLE_READERS, Models, draw_rows
 from splitgraph.verification.regions.several import draw_peaks, draw_several
 from splitgraph.verification.regions.tree_paths import draw_paths
@@ -286,23 +287,25 @@ def _numerals(
     numerals = np.array([*map(str, own), *_NUMERALS], dtype=object)
     for name, value in ((name, value) for name, value in free.items() if value.dtype.kind in "OUS"):
         for start in range(0, numerals.size, value.size):
-            yield {name: np.resize(np.roll(numerals, -start), value.size).reshape(value.shape)}
+            yield {name: repeated(np.roll(numerals, -start), value.shape)}
 
 
 def _ordinary(value: Array, rng: np.random.Generator) -> Array:
     """Return other ordinary elements for a value."""
-    dtype = value.dtype
+    return drawn_elements(lambda size: _ordinary_elements(value.dtype, size, rng), value.shape)
+
+
+def _ordinary_elements(dtype: np.dtype[Any], size: int, rng: np.random.Generator) -> Array:
     if dtype.kind in "OUS":
-        words = rng.choice(np.array(WORDS, dtype=object), size=value.shape)
-        return np.asarray(words, dtype=object)
+        return np.asarray(rng.choice(np.array(WORDS, dtype=object), size=size), dtype=object)
     if dtype.kind == "b":
-        return np.asarray(rng.uniform(size=value.shape) < 0.5)
+        return np.asarray(rng.uniform(size=size) < 0.5)
     if dtype.kind == "c":
-        return np.asarray(rng.standard_normal(value.shape) + 1j * rng.standard_normal(value.shape), dtype)
+        return np.asarray(rng.standard_normal(size) + 1j * rng.standard_normal(size), dtype)
     if dtype.kind in "iu":
         info = np.iinfo(dtype)
-        return rng.integers(max(int(info.min), -100), min(int(info.max), 100), value.shape, endpoint=True).astype(dtype)
-    return np.asarray(rng.standard_normal(value.shape)).astype(np.float32).astype(dtype)
+        return rng.integers(max(int(info.min), -100), min(int(info.max), 100), size, endpoint=True).astype(dtype)
+    return np.asarray(rng.standard_normal(size)).astype(np.float32).astype(dtype)
 
 
 def _unusual(
@@ -338,7 +341,7 @@ def _tiny(free: Mapping[str, Array], base: Mapping[str, Value]) -> Iterator[dict
     fitting = {name: value for name, value in free.items() if value.dtype.name in _TINY}
     for size in sorted({size for value in fitting.values() for size in _TINY[value.dtype.name]}):
         made = {
-            name: np.resize(np.roll([size, -size, 2 * size], place), value.shape).astype(value.dtype)
+            name: repeated(np.roll([size, -size, 2 * size], place).astype(value.dtype), value.shape)
             for place, (name, value) in enumerate(fitting.items())
             if size in _TINY[value.dtype.name]
         }
@@ -357,8 +360,9 @@ def _is_count(value: Value) -> TypeGuard[Array]:
 def _of_two(value: Array, rng: np.random.Generator, ends: tuple[int, int] = (0, 2)) -> Array:
     """Return zeros and ones in any order. ends: the first number, and the one after the last one."""
     if value.dtype.kind in "OUS":
-        return np.array(rng.choice(np.array(WORDS[slice(*ends)], dtype=object), size=value.shape), dtype=object)
-    return np.asarray(rng.integers(*ends, value.shape)).astype(value.dtype)
+        words = np.array(WORDS[slice(*ends)], dtype=object)
+        return drawn_elements(lambda size: np.array(rng.choice(words, size=size), dtype=object), value.shape)
+    return drawn_elements(lambda size: np.asarray(rng.integers(*ends, size)).astype(value.dtype), value.shape)
 
 
 def _filled(value: Array, numbers: Array, kind: Kind) -> Array:
@@ -366,9 +370,9 @@ def _filled(value: Array, numbers: Array, kind: Kind) -> Array:
         filled = np.array(value)
         flat = filled.reshape(-1)
         step = _EACH if flat.size > _EACH else 1
-        flat[::step] = np.resize(numbers, flat[::step].size)
+        flat[::step] = repeated(numbers, flat[::step].size)
         return filled
-    return np.resize(numbers, value.size).reshape(value.shape)
+    return repeated(numbers, value.shape)
 
 
 def _numbers(dtype: np.dtype[Any], kind: Kind, constants: Mapping[float, bool]) -> Array:

@@ -32,8 +32,9 @@ from splitgraph.model.value_type import UNKNOWN, ValueType
 from splitgraph.verification.models.model_files import elements_of
 from splitgraph.verification.models.model_pair import ComparedModel
 from splitgraph.verification.regions.constant_values import ConstantPairs
+from splitgraph.verification.regions.reached import reached, reached_forward
 from splitgraph.verification.regions.sameness import Sameness
-from splitgraph.verification.regions.sides import ModelSide, reached, reached_forward
+from splitgraph.verification.regions.sides import ModelSide
 
 # Operators that let only some numbers pass, as they are.
 LIMITING = frozenset({"Cast", "Relu", "Abs", "Clip"})

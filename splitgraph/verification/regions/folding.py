@@ -10,27 +10,24 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import onnx
 
 from splitgraph.conversion.folding.certainty import is_certain, may_be_certain
-from splitgraph.inference import infer_model
 from splitgraph.inference.computed_values import NOT_COMPUTED, is_computed_alike
 from splitgraph.model.schemas import kinds
 from splitgraph.model.schemas.history import version_at
 from splitgraph.model.schemas.kinds import may_draw
-from splitgraph.model.scopes import MAIN, opset_imports, reads, subgraphs
+from splitgraph.model.scopes import opset_imports, reads, subgraphs
 from splitgraph.model.tensor_data import byte_size
-from splitgraph.model.value_type import UNKNOWN, Contents
-from splitgraph.model.values import type_proto
 from splitgraph.verification.models.model_files import elements_of, is_default_domain
-from splitgraph.verification.reference.evaluator import load, run
-from splitgraph.verification.regions.cut import input_name
-from splitgraph.verification.regions.find import FoundRegion
-from splitgraph.verification.regions.sides import ModelSide
+from splitgraph.verification.reference.deferred import evaluator
 from splitgraph.verification.values import Array, UnsupportedError, Value
+
+if TYPE_CHECKING:
+    pass
 
 # Scatters may write twice to a place, and some engines add what a Where chooses to zeros. Expand and Tile may make much
 # more than they read.
@@ -43,9 +40,8 @@ _MOST_BYTES = 2**28
 _MOST_COMPUTED = 2**20
 # The kinds of elements that NumPy itself has.
 _PLAIN = "fiubc"
-_INTEGERS = frozenset({"bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"})
 # Operators that read sizes, and no elements.
-_SAYING_SIZES = frozenset({"Shape", "Size"})
+SAYING_SIZES = frozenset({"Shape", "Size"})
 
 
 class KnownWithin(NamedTuple):
@@ -55,41 +51,6 @@ class KnownWithin(NamedTuple):
 
     elements: Mapping[str, Array]
     shapes: Mapping[str, tuple[int, ...]]
-
-
-def known_within(region: FoundRegion, side: ModelSide, number: int, model: onnx.ModelProto) -> KnownWithin:
-    """Return what is known of the values of a region. side, number: as for `cut_out`. model: what it gave."""
-    constants = side.analysis.details.graphs[MAIN].constants
-    typed: dict[str, onnx.TypeProto] = {}
-    elements: dict[str, Array] = {}
-    for position, border in enumerate(region.inputs):
-        known, contents = side.types.get(border[number], UNKNOWN), constants.get(border[number])
-        proto = type_proto(known)
-        if proto is not None:
-            typed[input_name(position)] = proto
-        integers = contents.integers if isinstance(contents, Contents) else None
-        if integers is not None and known.dtype in _INTEGERS and isinstance(contents, Contents):
-            elements[input_name(position)] = np.array(integers, known.dtype).reshape(contents.shape)
-    return KnownWithin(elements, _known_shapes(model, typed))
-
-
-def _known_shapes(model: onnx.ModelProto, typed: Mapping[str, onnx.TypeProto]) -> dict[str, tuple[int, ...]]:
-    """Return the shapes of the values of a region whose sizes follow from those of its inputs. What outputs of a whole
-    model declare says more: that NonZero finds 4, which a run on drawn values need not do.
-    """
-    if not any(node.op_type in _SAYING_SIZES for node in model.graph.node):
-        return {}
-    copy = onnx.ModelProto()
-    copy.CopyFrom(model)
-    for value in copy.graph.input:
-        if value.name in typed:
-            value.type.CopyFrom(typed[value.name])
-    known: dict[str, tuple[int, ...]] = {}
-    for name, found in infer_model(copy, fill=False, owned=True).types.items():
-        sizes = tuple(size for size in found.shape or () if isinstance(size, int))
-        if found.kind == "tensor" and found.shape is not None and len(sizes) == len(found.shape):
-            known[name] = sizes
-    return known
 
 
 def folded(model: onnx.ModelProto, folder: Path | None, given: KnownWithin | None = None) -> onnx.ModelProto:
@@ -163,7 +124,7 @@ class _Known:
     def _is_known(self, node: onnx.NodeProto, name: str) -> bool:
         if name in self.made or name in self._tensors or name in self._given.elements:
             return True
-        return node.op_type in _SAYING_SIZES and name in self._given.shapes
+        return node.op_type in SAYING_SIZES and name in self._given.shapes
 
     def _size(self, name: str) -> float:
         if name in self._tensors and name not in self.made:
@@ -190,7 +151,7 @@ class _Known:
         part.graph.output.extend(onnx.ValueInfoProto(name=name) for name in node.output if name)
         try:
             with np.errstate(divide="raise", invalid="raise", over="raise"):
-                return run(load(part), arrays)
+                return evaluator.run(evaluator.load(part), arrays)
         except (*NOT_COMPUTED, UnsupportedError):
             return None
 

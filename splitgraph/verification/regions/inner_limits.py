@@ -24,9 +24,9 @@ import onnx
 from splitgraph.model.schemas import kinds
 from splitgraph.model.scopes import reads
 from splitgraph.verification.models.model_files import is_default_domain
-from splitgraph.verification.reference.evaluator import load, run
+from splitgraph.verification.reference.deferred import evaluator
 from splitgraph.verification.regions.crossings import FoundNumbers, Watched, find_numbers
-from splitgraph.verification.regions.sides import reached
+from splitgraph.verification.regions.reached import reached
 from splitgraph.verification.values import Array, UnsupportedError, Value
 
 # In regions of at most so many nodes and elements, limits are looked for in so many seconds.
@@ -84,7 +84,7 @@ class _WatchedPart:
         """Return the values of each watch; None where the region has no meaning."""
         try:
             with np.errstate(all="ignore"):
-                results = run(self.loaded, feeds, self.wanted)
+                results = evaluator.run(self.loaded, feeds, self.wanted)
         except (ArithmeticError, IndexError, RuntimeError, TypeError, UnsupportedError, ValueError):
             return None
         values = dict(zip(self.wanted, map(np.asarray, results), strict=True))
@@ -226,7 +226,7 @@ def _loaded(
         return
     seen.add(written)
     try:
-        loaded = load(part, folder)
+        loaded = evaluator.load(part, folder)
     except (RuntimeError, UnsupportedError, ValueError):
         middle = len(watches) // 2
         for half in (watches[:middle], watches[middle:]) if middle else ():

@@ -27,7 +27,7 @@ from splitgraph.verification.regions.cut import cut_out
 from splitgraph.verification.regions.find import LIMITING, Border, FoundRegion, ModelRegions
 from splitgraph.verification.regions.local_check import type_of
 from splitgraph.verification.regions.ranges import Range, ValueRanges, union
-from splitgraph.verification.regions.sides import reached
+from splitgraph.verification.regions.reached import reached
 from splitgraph.verification.values import UnsupportedError, Value, read_values
 from splitgraph.verification.verification import Region
 

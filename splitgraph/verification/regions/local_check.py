@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import onnx
 
-from splitgraph.conversion.inlining import without_functions
+from splitgraph.model.deferred import import_whole
 from splitgraph.verification.comparison import Comparison, differing_signs, element_type
 from splitgraph.verification.engines.engine import Loaded, normalise
 from splitgraph.verification.engines.error_texts import is_unsupported, reason_of
@@ -111,7 +111,7 @@ class RegionKind:
         nodes of functions are where they are called.
         """
         before, after = (
-            (without_functions(self._typed(path, inputs)), folder or path.parent)
+            (_without_functions(self._typed(path, inputs)), folder or path.parent)
             for path, folder in zip(self._paths, self._folders, strict=True)
         )
         return before, after
@@ -139,6 +139,16 @@ class RegionKind:
         if is_optional or (not _tells_type(value) and declared.WhichOneof("value") is not None):
             return declared
         return type_of(value)
+
+
+def _without_functions(model: onnx.ModelProto) -> onnx.ModelProto:
+    """Return a model with the nodes of functions where they are called; most have no functions."""
+    if not model.functions:
+        return model
+    import_whole("splitgraph.conversion.inlining")
+    from splitgraph.conversion.inlining import without_functions
+
+    return without_functions(model)
 
 
 def _by_input(group: Iterable[tuple[int, int]]) -> dict[str, set[int]]:
@@ -314,12 +324,12 @@ class Regions:
                 _compare(region, inputs, before, run, ("jumps", case), self._comparison(region, "jumps"), files)
 
     def ask_drawn(self, kind: int, base: Mapping[str, Value], end: float) -> None:
-        """Ask a kind of region what it reads on drawn values of the shapes and types of `base`, until this time."""
+        """Ask a kind of region what it reads on `base`, and on drawn values of its shapes and types until this time."""
         region = self.kinds[kind]
         member = next(member for member in self.job.members if member.kind == kind)
         region.declared = {input_name(place): text for place, text in enumerate(member.types)}
         for drawn in _cases(region, base, self.job.seed, RegionRun()):
-            if region.is_all_read or time.monotonic() > end:
+            if region.is_all_read or (drawn.kind != "captured" and time.monotonic() > end):
                 return
             region.ask(drawn.values)
 

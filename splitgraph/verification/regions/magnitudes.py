@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from splitgraph.verification.regions.repeating import repeated
 from splitgraph.verification.values import Array, Value
 
 # The largest number of a set of values is at most so many times as large as the smallest one.
@@ -58,5 +59,5 @@ def _starts(numbers: Mapping[str, Array]) -> list[float]:
 def _replaced(value: Array, is_far: Array, near: Array) -> Array:
     """Return an input with numbers of one magnitude in place of those that are far from it."""
     made = np.array(value)
-    made[is_far] = np.resize(near, np.count_nonzero(is_far))
+    made[is_far] = repeated(near, int(np.count_nonzero(is_far)))
     return made

@@ -11,7 +11,7 @@ import itertools
 import math
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import onnx
@@ -20,8 +20,10 @@ from splitgraph.model.schemas import kinds
 from splitgraph.model.tensor_data import is_external
 from splitgraph.model.value_type import DTYPE_NAMES, UNKNOWN
 from splitgraph.verification.models.model_files import elements_of, is_default_domain
-from splitgraph.verification.regions.sides import ModelSide
 from splitgraph.verification.values import Array
+
+if TYPE_CHECKING:
+    from splitgraph.verification.regions.sides import ModelSide
 
 # The least and the largest number, beside NaN.
 Range = tuple[float, float]

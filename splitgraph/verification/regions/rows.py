@@ -13,6 +13,7 @@ import onnx
 from splitgraph.model.tensor_data import byte_size
 from splitgraph.verification.models.model_files import elements_of, is_default_domain, nodes_within
 from splitgraph.verification.regions.folding import computed_tables
+from splitgraph.verification.regions.repeating import repeated
 from splitgraph.verification.values import Array, Value
 
 # A region before and after, each with the folder of its external data.
@@ -165,8 +166,7 @@ def _one_after_the_other(numbers: Array, values: Array) -> Iterator[Array]:
     """Yield the first and the last number alone, and all numbers one after the other from each of these on."""
     for start in dict.fromkeys((0, numbers.size - 1)):
         yield np.full(values.shape, numbers[start]).astype(values.dtype)
-        turned = np.resize(np.roll(numbers, -start), values.size)
-        yield turned.reshape(values.shape).astype(values.dtype)
+        yield repeated(np.roll(numbers, -start).astype(values.dtype), values.shape)
 
 
 def _cache_lengths(node: onnx.NodeProto, shape_of: Callable[[str], Sequence[int]]) -> Iterator[dict[int, int]]:
@@ -239,8 +239,7 @@ def _positions(node: onnx.NodeProto, dims: Sequence[int], values: Array, differe
         # All rows at once, where nothing else in the region has the shape of the positions.
         yield rows.reshape((1,) * (values.ndim - 1) + (-1,)).astype(values.dtype)
     for case in range(min(-(-rows.size // values.size), MOST_ROWS)):
-        chosen = np.resize(np.roll(rows, -case * values.size), values.size)
-        yield chosen.reshape(values.shape).astype(values.dtype)
+        yield repeated(np.roll(rows, -case * values.size).astype(values.dtype), values.shape)
 
 
 def _nd_positions(node: onnx.NodeProto, dims: Sequence[int], values: Array, different: Array) -> Iterator[Array]:

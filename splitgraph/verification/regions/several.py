@@ -13,6 +13,7 @@ import onnx
 from splitgraph.verification.models.dependence import inputs_reaching
 from splitgraph.verification.regions.constants import held_constants
 from splitgraph.verification.regions.limits import in_type, is_compared
+from splitgraph.verification.regions.repeating import chosen
 from splitgraph.verification.regions.rows import Models
 from splitgraph.verification.values import Array, Value
 
@@ -36,7 +37,7 @@ def draw_several(models: Models, free: Mapping[str, Array], rng: np.random.Gener
         pools |= {name: [pool for pool in both if pool.size]} if both[1].size else {}
     elements, numbers = sum(free[name].size for name in pools), sum(both[-1].size for both in pools.values())
     for case in range(_SETS if elements <= _LARGE else _FEW_SETS) if min(elements, numbers) > 1 else ():
-        yield {name: rng.choice(both[case % len(both)], free[name].shape) for name, both in pools.items()}
+        yield {name: chosen(both[case % len(both)], free[name].shape, rng) for name, both in pools.items()}
 
 
 def _compared(model: onnx.ModelProto, folder: Path) -> list[Array]:

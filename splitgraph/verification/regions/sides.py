@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 import onnx
@@ -25,6 +25,7 @@ from splitgraph.verification.models.dependence import only_sizes
 from splitgraph.verification.models.model_pair import ComparedModel
 from splitgraph.verification.regions.constant_values import Constants
 from splitgraph.verification.regions.merging import merged
+from splitgraph.verification.regions.reached import reached
 
 
 class ModelSide:
@@ -123,29 +124,3 @@ def graphs_within(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
 
 def _reads_of(nodes: Iterable[onnx.NodeProto]) -> list[tuple[str, ...]]:
     return [tuple(dict.fromkeys(filter(None, reads(node)))) for node in nodes]
-
-
-def reached(start: Collection[int], reads: Sequence[Sequence[str]], makers: Mapping[str, int]) -> set[int]:
-    """Return the nodes that some nodes depend on, and these."""
-    seen, waiting = set(start), list(start)
-    while waiting:
-        for name in reads[waiting.pop()]:
-            maker = makers.get(name)
-            if maker is not None and maker not in seen:
-                seen.add(maker)
-                waiting.append(maker)
-    return seen
-
-
-def reached_forward(
-    start: Iterable[int], nodes: Sequence[onnx.NodeProto], readers: Mapping[str, Sequence[int]]
-) -> set[int]:
-    """Return the nodes that depend on some nodes, and these."""
-    seen, waiting = set(start), list(start)
-    while waiting:
-        for name in nodes[waiting.pop()].output:
-            for reader in readers.get(name, ()):
-                if reader not in seen:
-                    seen.add(reader)
-                    waiting.append(reader)
-    return seen

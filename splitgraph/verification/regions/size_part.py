@@ -19,10 +19,11 @@ from splitgraph.model.scopes import called_function, node_label, opset_imports, 
 from splitgraph.model.value_type import UNKNOWN, ValueType
 from splitgraph.verification.inputs.solver import SymbolSizes
 from splitgraph.verification.models.model_files import elements_of, is_default_domain, specialise
-from splitgraph.verification.reference.evaluator import load, run
+from splitgraph.verification.reference.deferred import evaluator
 from splitgraph.verification.regions.cut import add_constant, rename_values
 from splitgraph.verification.regions.inner_limits import COMPARISONS
-from splitgraph.verification.regions.sides import ModelSide, reached
+from splitgraph.verification.regions.reached import reached
+from splitgraph.verification.regions.sides import ModelSide
 from splitgraph.verification.regions.size_numbers import SizeNumbers
 from splitgraph.verification.values import Array
 
@@ -227,7 +228,8 @@ class SizePart:
         self._names = list(wanted)
         model.graph.output.extend(onnx.ValueInfoProto(name=name) for name in self._names)
         try:
-            return load(model, self._side.folder) if self._side.folder is not None else load(model)
+            folder = self._side.folder
+            return evaluator.load(model, folder) if folder is not None else evaluator.load(model)
         except (RuntimeError, ValueError):
             # The evaluator lacks an operator.
             return None
@@ -239,7 +241,7 @@ class SizePart:
         try:
             feeds = {node.output[0]: self._size_of(node, sizes) for node in self._given}
             with np.errstate(all="ignore"):
-                outputs = run(self._model, feeds, self._names)
+                outputs = evaluator.run(self._model, feeds, self._names)
         except (ArithmeticError, IndexError, KeyError, RuntimeError, TypeError, ValueError):
             # The model has no meaning at these sizes.
             return {}

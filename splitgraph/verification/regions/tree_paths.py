@@ -16,6 +16,7 @@ import numpy as np
 import onnx
 
 from splitgraph.model.attributes import attribute_value
+from splitgraph.model.deferred import import_whole
 from splitgraph.model.scopes import MACHINE_LEARNING
 from splitgraph.verification.regions.amounts import OpenAxes
 from splitgraph.verification.values import Array
@@ -69,6 +70,7 @@ class _Given:
 def _forest_of(node: onnx.NodeProto) -> Forest | None:
     if node.op_type not in (*_PREFIXES, "TreeEnsemble") or any(each.ref_attr_name for each in node.attribute):
         return None
+    import_whole("splitgraph.conversion.operators.machine_learning.forest")
     from splitgraph.conversion.notation.node_at_boundary import Inexact
     from splitgraph.conversion.operators.machine_learning.forest import read_ensemble, read_forest
 
@@ -98,6 +100,7 @@ def _rows(forest: Forest, features: int, dtype: np.dtype[Any]) -> Iterator[Array
 
 def _ways(forest: Forest, root: int) -> Iterator[tuple[tuple[_Turn, ...], int | None]]:
     """Yield the turns on the way to each leaf of a tree, and those to each branch with the branch."""
+    import_whole("splitgraph.conversion.operators.machine_learning.forest")
     from splitgraph.conversion.operators.machine_learning.forest import LEAF
 
     waiting: list[tuple[int, tuple[_Turn, ...]]] = [(root, ())]
@@ -141,6 +144,7 @@ def _numbers(thresholds: Array, dtype: np.dtype[Any]) -> list[Any]:
 
 def _holds(forest: Forest, place: int, number: Any) -> bool:
     """Return whether a feature sends a row to the true side of a node."""
+    import_whole("splitgraph.conversion.operators.machine_learning.forest")
     from splitgraph.conversion.operators.machine_learning.forest import NEQ
 
     if np.isnan(number):

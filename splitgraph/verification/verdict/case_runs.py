@@ -98,7 +98,8 @@ class CaseRuns:
             drawn[case, 0], chosen = maker.draw(case, 0, self.sizes)
             self.sizes.append(chosen)
         is_onnxruntime = self.engine.split("+")[-1] == "onnxruntime" and not self.question.after.is_ir
-        deploy = samples if is_onnxruntime and not self._has_large_weights else 0
+        # One case shows what optimizations do to a model; the others would only be slower.
+        deploy = int(is_onnxruntime and not self._has_large_weights)
         small = {} if self._has_large_weights or not maker.varies else self._small_cases(drawn.values())
         if not self._run_both(drawn | small, deploy=deploy):
             # One of the small cases ended the engine, which says nothing about the models.

@@ -24,11 +24,11 @@ from splitgraph.model.values import value_type
 from splitgraph.verification.models.ir_as_onnx import as_onnx
 from splitgraph.verification.models.model_files import is_default_domain
 from splitgraph.verification.models.model_pair import ComparedModel
-from splitgraph.verification.reference.evaluator import load, run
+from splitgraph.verification.reference.deferred import evaluator
 from splitgraph.verification.regions.constants import held_constants
 from splitgraph.verification.regions.inner_limits import BY_ELEMENT, COMPARISONS, at_inner_limits, cut
+from splitgraph.verification.regions.reached import reached
 from splitgraph.verification.regions.rows import TABLE_READERS
-from splitgraph.verification.regions.sides import reached
 from splitgraph.verification.values import Array, UnsupportedError, Value
 
 # A comparison or a position that more nodes compute is left out, and so is what comes after so many nodes of all.
@@ -215,13 +215,13 @@ class _Positions:
         self.table, self.folder = table, part.folder
         self.model = cut(part.positions, [table.index])
         self.names = [value.name for value in self.model.graph.input]
-        self._loaded = load(self.model, part.folder)
+        self._loaded = evaluator.load(self.model, part.folder)
 
     def of(self, inputs: Mapping[str, Value]) -> Array:
         """Return the positions. Raises one of _FAILURES."""
         feeds = {name: inputs[name] for name in self.names}
         with np.errstate(all="ignore"):
-            return np.asarray(run(self._loaded, feeds, [self.table.index])[0])
+            return np.asarray(evaluator.run(self._loaded, feeds, [self.table.index])[0])
 
     def outside(self, positions: Array) -> Array:
         """Mark the positions that are not in the table."""

@@ -120,12 +120,15 @@ class RegionRuns(NamedTuple):
         return bool(wanted)
 
     def _read_constants(self) -> None:
-        """Look for runs that read the constants in which the models differ: the runs so far, drawn values that need no
-        run of a whole model, inputs of the sizes that the constants have, and inputs of other sizes.
+        """Look for runs that read the constants in which the models differ: the runs so far, of which some values were
+        kept, drawn values that need no run of a whole model, inputs of the sizes that the constants have, and inputs of
+        other sizes.
         """
         runs, local = self
         limit = runs.budget.checking_ends(runs.ran.seconds)
-        run_on_values(runs, local, runs.accepted(), only_asks=True)
+        local.ask_bases(runs.engine, runs.seconds_left())
+        if local.has_unread(is_needed=False):
+            run_on_values(runs, local, runs.accepted(), only_asks=True)
         if local.has_unread(is_needed=True):
             local.ask_drawn(runs.engine, (time.monotonic() + limit) / 2)
         self._run_lengths(local.lengths.near(), limit)
