@@ -18,7 +18,7 @@ _OPSET = 18
 
 
 class Family(NamedTuple):
-    """make: the model of n. size: the n of the tests; the campaign measures larger ones."""
+    """make: the model of n. size: the n of the tests; `benchmarks/growth.py` measures larger ones."""
 
     make: Callable[[int], onnx.ModelProto]
     size: int

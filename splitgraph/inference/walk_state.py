@@ -99,7 +99,9 @@ class WalkState:
         generated symbol.
         """
         self.record.scopes = tuple(scopes(self.task.model, self._having_bodies))
-        self.symbols.reserved |= declared_dimensions(self.record.scopes)
+        # Those of the main graph and of functions were read before the walk.
+        known = {scope.path for scope in outermost(self.task.model)}
+        self.symbols.reserved |= declared_dimensions(scope for scope in self.record.scopes if scope.path not in known)
         return self.symbols.reserved & self.symbols.generated
 
     def _having_bodies(self, scope: Scope) -> Iterable[int]:

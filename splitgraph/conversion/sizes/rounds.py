@@ -281,11 +281,14 @@ def _unknown_results(walked: Walked, wanted: Wanted) -> Iterator[tuple[str, str]
         types = walked.graphs[scope.path].types if scope.path in walked.graphs else {}
         for index, node in enumerate(scope.nodes):
             given = [types.get(name, UNKNOWN) for name in node.output if name]
-            dims = [(name, dim) for name in reads(node) if name in types for dim in types[name].shape or ()]
+            if not given or not all(kind.kind == "unknown" or _is_open(kind) for kind in given):
+                continue
+            own = set(node.input)
+            dims = ((name, dim) for name in reads(node) if name in types for dim in types[name].shape or ())
             # What a body reads of a batch may be one item after the other.
-            dims = [(name, dim) for name, dim in dims if name in node.input or _is_length(dim, wanted)]
-            moving = next((dim for _, dim in dims if wanted.moves(dim)), None)
-            if moving is not None and given and all(kind.kind == "unknown" or _is_open(kind) for kind in given):
+            read = (dim for name, dim in dims if name in own or _is_length(dim, wanted))
+            moving = next((dim for dim in read if wanted.moves(dim)), None)
+            if moving is not None:
                 location = f"{scope.location}/{node_label(node, index)}"
                 yield location, f"what {node.op_type} makes of {moving} is not known"
 
