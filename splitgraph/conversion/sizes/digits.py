@@ -366,6 +366,9 @@ class _Reader:
             beside = spot.entry + side
             if not self._is_added_one(beside, side, moving, whole):
                 continue
+            # A batch of 1 comes back as the first entry.
+            if side == -1 and beside > 0 and moving.digit.home != (spot.entry, len(whole)):
+                return beside
             for entry in range(max(-side, 0), len(whole) - max(side, 0)):
                 first, last = sorted((entry, entry + side))
                 spans = [prod(whole[:first]), prod(whole[: last + 1])]

@@ -42,6 +42,15 @@ def read_sizes(site: Site, position: int, entries: Iterable[int] | None = None) 
     site.restate_numbers(position, read)
 
 
+def read_count(site: Site, dim: DimLike) -> None:
+    """Read how many elements along a dimension are taken: as a size, or half of them."""
+    sizes, old = site.items(1), site.wanted.before(dim)
+    if sizes is not None and len(sizes) == 1 and isinstance(sizes[0], int) and 1 < 2 * sizes[0] == old:
+        site.restate_numbers(1, [site.either(1, 0, [*site.alike(sizes[0]), Meaning(dim // 2)])])
+    else:
+        read_sizes(site, 1)
+
+
 def read_output(site: Site) -> None:
     """Read a constant that is an output: it may say a size, or have one. What all others are given is handed on."""
     if site.ctx.walk.path == MAIN and site.ctx.node.output[0] in site.wanted.outputs:

@@ -16,6 +16,7 @@ from splitgraph.conversion.sizes.readings import (
     fit_merged_tuples,
     fit_places,
     fit_places_of_tuples,
+    read_count,
     read_depth,
     read_indices,
     read_lengths,
@@ -228,10 +229,11 @@ def fit_tuples(site: Site, batch_dims: int) -> None:
 
 def _top_k(site: Site) -> None:
     """As many as there are can be all of them, sorted."""
-    if site.moving_dim(site.ctx.attribute("axis", -1)) is None:
+    dim = site.moving_dim(site.ctx.attribute("axis", -1))
+    if dim is None:
         return
     if site.ctx.since_version >= 10:
-        read_sizes(site, 1)
+        read_count(site, dim)
     elif len(site.alike(site.ctx.attribute("k", 0))) > 1:
         site.block("its k is an attribute; upgrade the model to 10 first")
 

@@ -12,6 +12,7 @@ from splitgraph.conversion.sizes.follow import Operators, Rule, Site
 from splitgraph.conversion.sizes.over_ir import APART_LAYERS, FLOW_OF_LAYERS, OVER_LAYERS, axes_of_entries, has_bit
 from splitgraph.conversion.sizes.readings import (
     TO_THE_END,
+    read_count,
     read_depth,
     read_indices,
     read_lengths,
@@ -75,8 +76,9 @@ def _gather(site: Site) -> None:
 
 
 def _top_k(site: Site) -> None:
-    if site.moving_dim(number(site.ctx, "axis", -1)) is not None:
-        read_sizes(site, 1)
+    dim = site.moving_dim(number(site.ctx, "axis", -1))
+    if dim is not None:
+        read_count(site, dim)
 
 
 def _reverse_sequence(site: Site) -> None:

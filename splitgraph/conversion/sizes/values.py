@@ -27,8 +27,8 @@ _MOST_ALIKE = 3
 # Products, in which a number may be the inverse of a length, as float32 and float16 round it.
 _PRODUCTS, _ROUNDING, _ROUNDING_OF_HALVES = ("Mul", "Multiply"), 1e-6, 1e-3
 _DIVIDE = "If it follows, divide by what the model computes from the shape of its input, and reshape that model."
-# No length has a smaller inverse.
-_LEAST_INVERSE = 2**-40
+# No length has a smaller inverse, or a larger root.
+_LEAST_INVERSE, _LARGEST_ROOT = 2**-40, 2**20
 # So many sizes that stay are multiplied with a length.
 _MOST_FACTORS = 6
 # Smaller floats are too common: 2*x - 1; and so are those below a large one that are as large as an inner dimension.
@@ -39,7 +39,7 @@ VALUES: Mapping[str, Sequence[int]] = {
     **dict.fromkeys(("Add", "Div", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Mod", "Mul", "Sub"), (0, 1)),
     **dict.fromkeys(("Max", "Min"), (0, 1)),
     "Clip": (2, 1),
-    "Reciprocal": (0,),
+    **dict.fromkeys(("Log", "Reciprocal", "Sqrt"), (0,)),
 }
 # The same of the layers of an IR.
 VALUES_OF_LAYERS: Mapping[str, Sequence[int]] = dict.fromkeys(
@@ -82,8 +82,8 @@ def read_values(site: Site) -> None:
             read = site.either(position, entry, [Meaning(int(number)), *lengths], is_value=True)  # type: ignore[arg-type]
         if isinstance(read, Dim):
             site.compute_with(position, entry, read)
-        if read is None and not lengths and ctx.node.op_type in _PRODUCTS:
-            _read_inverse(site, position, entry, number, _ROUNDING_OF_HALVES if dtype == "float16" else _ROUNDING)
+        if read is None and not lengths and isinstance(number, float):
+            _read_function(site, position, entry, number, _ROUNDING_OF_HALVES if dtype == "float16" else _ROUNDING)
 
 
 def _is_said_before(site: Site, name: str) -> bool:
@@ -106,14 +106,28 @@ def _is_said_before(site: Site, name: str) -> bool:
     return False
 
 
-def _read_inverse(site: Site, position: int, entry: int, number: object, rounding: float) -> None:
-    """A product with 1/126 is a division by what may be a length, as OpenVINO writes it. It can only stay."""
-    inverse = round(1 / number) if isinstance(number, float) and _LEAST_INVERSE < number < 1 else 0
-    if inverse < _FEWEST_OF_FLOATS or abs(float(number) * inverse - 1) > rounding:  # type: ignore[arg-type]
+def _read_function(site: Site, position: int, entry: int, number: float, rounding: float) -> None:
+    """A product with 1/126 is a division by what may be a length, as OpenVINO writes it; 2.6457513 may be the root of
+    one. Such a number can only stay.
+    """
+    if not _LEAST_INVERSE < number < _LARGEST_ROOT:
         return
-    lengths = [*_lengths(site, inverse, is_float=True)]
-    if lengths:
-        site.either(position, entry, [Meaning(inverse), *lengths], is_value=True, stays=Stays("1/({})", _DIVIDE))
+    forms = [("1/({})", 1 / number)] if site.ctx.node.op_type in _PRODUCTS else []
+    for form, value in (*forms, ("sqrt({})", number**2), ("1/sqrt({})", number**-2)):
+        # The root of what stays explains a number as well: scores are divided by that of the size of a head.
+        if "sqrt" in form and (round(value) == round(value**0.5) ** 2 or _has_size(site, round(value))):
+            continue
+        is_near = round(value) >= _FEWEST_OF_FLOATS and abs(value / round(value) - 1) <= rounding
+        lengths = [*_lengths(site, round(value), is_float=True)] if is_near else []
+        if lengths:
+            meanings = [Meaning(round(value)), *lengths]
+            site.either(position, entry, meanings, is_value=True, stays=Stays(form, _DIVIDE))
+            return
+
+
+def _has_size(site: Site, size: int) -> bool:
+    """Return True if a value so far has a dimension of this size that stays."""
+    return any(size in (known.shape or ()) for known in site.ctx.walk.types.values())
 
 
 def _few_elements(ctx: NodeContext, position: int) -> Contents | None:

@@ -22,6 +22,9 @@ POOLINGS = ("AveragePool", "AvgPool", "LpPool", "MaxPool")
 GLOBAL = {"AveragePool": "GlobalAveragePool", "LpPool": "GlobalLpPool", "MaxPool": "GlobalMaxPool"}
 ATTRIBUTES_OF_GLOBAL = ("p",)
 _STAYS = Stays("{}", "If it takes all of the data, make it a global pooling in the model first.")
+_PART = Stays("{}", "If it is a part of the data, export the model with that size.")
+# Smaller windows are common: each halves an image.
+_LEAST_PART = 4
 # Poolings that pad by themselves.
 _SAME = ("SAME_UPPER", "SAME_LOWER", "same_upper", "same_lower")
 
@@ -66,6 +69,20 @@ def read_window(site: Site) -> None:
         site.block("takes everything along one axis, and a window along another one")
     elif first:
         _take_everything(site, dims, kernel)
+    for entry, (size, dim) in enumerate(zip(kernel, dims, strict=True)):
+        strides = _integers(ctx.attribute("strides", ()))
+        if entry not in moving and size >= _LEAST_PART and strides[entry : entry + 1] == (size,):
+            _read_part(site, entry, size, dim)
+
+
+def _read_part(site: Site, entry: int, size: int, dim: DimLike) -> None:
+    """Windows side by side that part a dimension into two or three may do so at any size, as an adaptive pooling is
+    exported. Such a window can only stay.
+    """
+    old = site.wanted.before(dim)
+    if isinstance(dim, Dim) and site.wanted.moves(dim) and isinstance(old, int) and old in (2 * size, 3 * size):
+        meanings = [Meaning(size), Meaning(dim // (old // size))]
+        site.either(site.ctx.input_count, entry, meanings, is_value=True, stays=_PART)
 
 
 def _follows(site: Site, entry: int) -> bool | None:

@@ -80,6 +80,31 @@ def test_windows_of_one_size_or_one_number_of_windows(height: int, width: int) -
     np.testing.assert_array_equal(found, partitioned(data))
 
 
+CHUNKED = """<ir_version: 8, opset_import: ["": 17]> g (float[1, 4, 2] x) => (float[a, b, c, d] y)
+    <int64[4] s = {1, 1, 4, 2}> { r = Reshape (x, s) y = Softmax <axis = 2> (r) }"""
+
+
+@pytest.mark.parametrize(
+    ("follow", "parts"), [("main/Reshape#0[2]=T", 1), ("main/Reshape#0[1]=T//4", 2)], ids=["one", "of four"]
+)
+def test_one_chunk_that_is_all_of_a_length_is_asked(follow: str, parts: int) -> None:
+    """A chunk as long as the data, or chunks of four, of which there is one at the old size."""
+    made = parser.parse_model(CHUNKED)
+    with pytest.raises(splitgraph.ConversionError, match="its numbers can mean T as entry 2, or T//4 as entry 1"):
+        splitgraph.reshape(made, {"x": [1, "T", 2]})
+    after = splitgraph.reshape(made, {"x": [1, "T", 2]}, follow=[follow]).model
+    data = np.arange(16, dtype=np.float32).reshape(1, parts, -1, 2)
+    (found,) = ReferenceEvaluator(after).run(None, {"x": data.reshape(1, 8, 2)})
+    exp = np.exp(data - data.max(2, keepdims=True))
+    np.testing.assert_allclose(found, exp / exp.sum(2, keepdims=True), rtol=1e-5)
+
+
+def test_a_batch_of_one_that_comes_back_is_no_chunk() -> None:
+    made = parser.parse_model("""<ir_version: 8, opset_import: ["": 17]> g (float[1, 4, 2] x) => (float[a, b, c] y)
+        <int64[2] f = {4, 2}, int64[3] s = {1, 4, 2}> { r = Reshape (x, f) y = Reshape (r, s) }""")
+    splitgraph.reshape(made, {"x": [1, "T", 2]})
+
+
 def test_a_loop_whose_state_grows() -> None:
     growing = parser.parse_model("""<ir_version: 8, opset_import: ["": 17]> g (float[5, 4] x) => (float[a, b] y)
         <int64 m = {3}, bool go = {1}> {

@@ -104,6 +104,13 @@ ASKED: dict[str, tuple[ModelProto, dict[str, list[int]]]] = {
         model("<int64[1] k = {7}> { y, i = TopK <axis = 1> (x, k) }"),
         {'--keep "main/TopK#0[0]"': EVEN[:1:-1], '--follow "main/TopK#0[0]=T"': EVEN[::-1]},
     ),
+    "half of what there is, sorted": (
+        parser.parse_model(
+            '<ir_version: 8, opset_import: ["": 17]> g (float[1, 6, 2] x) => (float[a, b, c] y) '
+            "<int64[1] k = {3}> { y, i = TopK <axis = 1> (x, k) }"
+        ),
+        {'--keep "main/TopK#0[0]"': EVEN[:5:-1], '--follow "main/TopK#0[0]=T//2"': EVEN[:4:-1]},
+    ),
     "a shape": (
         model("<int64[3] s = {1, 7, 2}> { z = ConstantOfShape (s) y = Concat <axis = 1> (x, z) }"),
         {

@@ -142,6 +142,41 @@ def test_a_product_of_lengths_and_sizes_that_stay_is_asked(
     assert told == ([f"entry 0 can mean {number} whatever the size of the data, or {meant}"] if meant else [])
 
 
+@pytest.mark.parametrize(
+    ("inside", "told"),
+    [
+        (
+            "<float r = {2.4494898}> { p = Softmax <axis = 1> (x) y = Div (p, r) }",
+            "sqrt(6) whatever the size of the data, or sqrt(T)",
+        ),
+        (
+            "<float r = {2.236068}> { p = Softmax <axis = 1> (x) y = Div (p, r) }",
+            "sqrt(5) whatever the size of the data, or sqrt(T - 1)",
+        ),
+        (
+            "<float r = {0.40824829}> { p = Softmax <axis = 1> (x) y = Mul (p, r) }",
+            "1/sqrt(6) whatever the size of the data, or 1/sqrt(T)",
+        ),
+        (
+            "<float r = {6}> { p = Softmax <axis = 1> (x) s = Sqrt (r) y = Div (p, s) }",
+            "6 whatever the size of the data, or T",
+        ),
+        # The root of a number that is no length, and of a size that stays as well.
+        ("<float r = {2.6457513}> { p = Softmax <axis = 1> (x) y = Div (p, r) }", None),
+        (
+            "<float r = {2.4494898}, int64[2] s = {-1, 6}> "
+            "{ z = Reshape (x, s) p = Softmax <axis = 1> (x) y = Div (p, r) }",
+            None,
+        ),
+    ],
+)
+def test_the_root_of_a_length_is_asked(inside: str, told: str | None) -> None:
+    made = parser.parse_model(
+        f'<ir_version: 8, opset_import: ["": 17]> g (float[2, 6, 3] x) => (float[a, b, c] y) {inside}'
+    )
+    assert [text for _, text in asked(made, 2, "T", 3)] == ([] if told is None else [f"entry 0 can mean {told}"])
+
+
 @pytest.mark.parametrize("dtype", ["float", "float16"])
 @pytest.mark.parametrize(
     ("number", "size", "meant"),

@@ -21,6 +21,15 @@ def model(inside: str, weights: str = "") -> ModelProto:
     )
 
 
+def part(size: int, window: int, stride: int = 0) -> ModelProto:
+    """Return a pooling of an image x[1, 3, size, size]. stride: 0 for that of the window."""
+    step = stride or window
+    return parser.parse_model(
+        f'<ir_version: 8, opset_import: ["": 17]> g (float[1, 3, {size}, {size}] x) => (float[a, b, c, d] y) '
+        f"{{ y = AveragePool <kernel_shape = [{window}, {window}], strides = [{step}, {step}]> (x) }}"
+    )
+
+
 def found(made: Any, *shape: Any, **said: Any) -> list[tuple[str, str]]:
     """Return the codes of what is asked or refused, with the text."""
     try:
@@ -39,6 +48,12 @@ CASES: list[tuple[ModelProto, tuple[Any, ...], list[tuple[str, str]]]] = [
     (WHOLE, (1, 3, 9, 7), [("SG421", "entry 0 can mean 6 whatever the size of the data, or x[2]")]),
     (model("y = MaxPool <kernel_shape = [6, 1]> (x)"), (1, 3, "H", "W"), [H]),
     (model("p = AveragePool <kernel_shape = [6, 7]> (x) y = Flatten (p)"), (1, 3, "H", "W"), [H, W]),
+    # Parts side by side, as an adaptive pooling is exported: halves and thirds, but no small ones, and no others.
+    (part(8, 4), (1, 3, "H", 8), [("SG421", "entry 0 can mean 4 whatever the size of the data, or H//2")]),
+    (part(12, 4), (1, 3, "H", 12), [("SG421", "entry 0 can mean 4 whatever the size of the data, or H//3")]),
+    (part(6, 3), (1, 3, "H", 6), []),
+    (part(16, 4), (1, 3, "H", 16), []),
+    (part(8, 4, stride=2), (1, 3, "H", 8), []),
     # Another window, one that goes beyond the data, another dimension, and a batch.
     (model("y = MaxPool <kernel_shape = [3, 2]> (x)"), (1, 3, "H", "W"), []),
     (model("y = MaxPool <kernel_shape = [6, 7], pads = [3, 3, 2, 3]> (x)"), (1, 3, "H", "W"), []),
