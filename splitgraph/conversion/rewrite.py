@@ -49,12 +49,14 @@ class Tolerance(NamedTuple):
 class GivenSizes(NamedTuple):
     """The sizes that `reshape` gave a model. items: the new dimensions along which items stand apart. lengths: why they
     do not along others, as people read it. readings: what is taken of numbers that have several (`sizes/search.py`).
+    followers: the dimensions that follow from others, by symbol.
     """
 
     asked: NewSizes
     items: frozenset[str]
     lengths: Mapping[str, str]
     readings: Mapping[Any, int]
+    followers: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -91,7 +91,7 @@ def verify_sizes(
     sizes = given.asked
     case: _OnnxCase | _IrCase
     if isinstance(before, ModelProto) and isinstance(after, ModelProto):
-        wanted = replace(read_wanted(before, sizes), batch=given.items)
+        wanted = replace(read_wanted(before, sizes).with_followers(given.followers), batch=given.items)
         idle = frozenset(passed_on(before) & passed_on(after))
         case = _OnnxCase(before, without_outputs(after, idle), given, wanted, idle)
     else:

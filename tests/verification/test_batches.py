@@ -190,7 +190,7 @@ def test_rounding_is_told_from_a_mistake(mixed: float, verdict: str) -> None:
         running = {"engine": engine or "auto", "rtol": 1e-5 * parts, "atol": 1e-6 * parts, "samples": 2}
         return verify_models(before, after, by_regions=by_regions, **running)
 
-    given = GivenSizes(NewSizes({"x": ["N", 16]}), frozenset("N"), {}, {})
+    given = GivenSizes(NewSizes({"x": ["N", 16]}), frozenset("N"), {}, {}, {})
     pair = deep("1", in_halves=False, mixed=mixed), deep("N", in_halves=True, mixed=mixed)
     verification = verify_sizes(*pair, given, verify)
     assert verification.verdict == verdict, verification.difference_text

@@ -68,13 +68,15 @@ def told_outputs(
     kept: Iterable[str], known: Mapping[str, TensorProto | Contents], answers: Sequence[str]
 ) -> Iterator[Diagnostic]:
     """Yield a note about each list of integers that is the same at all sizes, unless the user has said so. known: the
-    elements of constants. answers: as the user gives them, "main/n[0]".
+    elements of constants. answers: as the user gives them, "main/n[0]" and "main/n[0]=H*W".
     """
     for name in kept:
         is_said = any(answer.startswith(f"main/{name}[") for answer in answers)
         if _may_be_a_size(known.get(name)) and not is_said:
             text = f"the integer output {name!r} stays as it is at all sizes: nothing says whether it counts something"
-            yield diagnostic("SG424", text, f"main/{name}", severity="info")
+            follow, keep = f'reshape --follow "main/{name}[0]=DIMENSION"', f'reshape --keep "main/{name}[0]"'
+            help = f"If it follows from a size, say how: {follow}. If it stays: {keep}."
+            yield diagnostic("SG424", text, f"main/{name}", severity="info", help=help)
 
 
 def _constant_outputs(model: ModelProto, known: GraphDetail) -> list[str]:

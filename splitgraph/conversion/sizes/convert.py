@@ -25,7 +25,7 @@ from splitgraph.conversion.sizes.needs import Reading
 from splitgraph.conversion.sizes.over import APART, FLOW, OVER
 from splitgraph.conversion.sizes.rounds import given_by_the_user
 from splitgraph.conversion.sizes.rules import RULES, SAYING
-from splitgraph.conversion.sizes.search import find_reading
+from splitgraph.conversion.sizes.search import Given, find_reading
 from splitgraph.conversion.sizes.values import RULES as VALUE_RULES
 from splitgraph.conversion.sizes.values import VALUES
 from splitgraph.conversion.sizes.wanted import Wanted, read_wanted, relabelled, renamed
@@ -60,7 +60,7 @@ def convert_to(
     sizes: NewSizes,
     leeway: Leeway = STRICT,
     taken: Mapping[Reading, int] | None = None,
-) -> tuple[Rewrite[ModelProto], tuple[frozenset[str], Mapping[str, str], Mapping[Reading, int]]]:
+) -> tuple[Rewrite[ModelProto], Given]:
     """Do the same with sizes that were read. Return also what `GivenSizes` has besides. sizes: as asked for. taken: as
     in `find_reading`.
     """
@@ -83,6 +83,9 @@ def convert_to(
     found = find_reading(
         wanted, _OPERATORS, entries, before, lambda follower: walk_model(bare, leeway, follower), weights, taken
     )
+    related = wanted.related(breach.obligation for breach in found.judgement.breaches)
+    if related is not None:
+        return convert_to(whole, related, sizes, leeway, taken)
     walked, follower = found.walked, found.follower
     plan.blockers += map(called.told, spelled_outputs(found.in_the_way(), outputs))
     plan.raise_blockers("the sizes cannot change")
@@ -100,7 +103,7 @@ def convert_to(
     plan.blockers += map(called.told, _errors_at_sizes(model, result, found.wanted))
     plan.raise_blockers("the sizes cannot change")
     conditions = told_conditions(found.judgement, found.wanted)
-    said = (*written.diagnostics, *conditions, *told_outputs(kept, known.constants, sizes.keep))
+    said = (*written.diagnostics, *conditions, *told_outputs(kept, known.constants, (*sizes.keep, *sizes.follow)))
     return rewrite.then(replace(written, held=result, diagnostics=said)), found.given
 
 

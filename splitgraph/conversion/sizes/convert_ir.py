@@ -18,7 +18,7 @@ from splitgraph.conversion.sizes.laws import told_conditions
 from splitgraph.conversion.sizes.needs import Reading
 from splitgraph.conversion.sizes.rounds import given_by_the_user
 from splitgraph.conversion.sizes.rules_ir import LAYERS
-from splitgraph.conversion.sizes.search import find_reading
+from splitgraph.conversion.sizes.search import Given, find_reading
 from splitgraph.conversion.sizes.wanted import Wanted, read_wanted, relabelled, renamed
 from splitgraph.conversion.sizes.weights import NotRead, WeightReader
 from splitgraph.conversion.sizes.write_ir import LayerWriter
@@ -49,7 +49,7 @@ def convert_ir_sizes(model: OpenVINOModel, sizes: NewSizes) -> Rewrite[OpenVINOM
 
 def convert_ir_to(
     model: OpenVINOModel, wanted: Wanted, sizes: NewSizes, taken: Mapping[Reading, int] | None = None
-) -> tuple[Rewrite[OpenVINOModel], tuple[frozenset[str], Mapping[str, str], Mapping[Reading, int]]]:
+) -> tuple[Rewrite[OpenVINOModel], Given]:
     """Do the same with sizes that were read. Return also what `GivenSizes` has besides. sizes: as asked for. taken: as
     in `find_reading`.
     """
@@ -85,7 +85,8 @@ def convert_ir_to(
     version: Mapping[str, int] = {IR: model.version}
     constants = unchanged.graphs[MAIN].constants
     elements = {name: constants[reader.value] for name, reader in readers.items() if reader.value in constants}
-    said = (*told_conditions(found.judgement, found.wanted), *told_outputs(kept, elements, sizes.keep))
+    answers = (*sizes.keep, *sizes.follow)
+    said = (*told_conditions(found.judgement, found.wanted), *told_outputs(kept, elements, answers))
     changes = tuple(writer.changes)
     return Rewrite(analysis.model, changes, said, from_opset=version, to_opset=version), found.given
 

@@ -38,10 +38,13 @@ _BEYOND = 2**32
 
 
 class Breach(NamedTuple):
-    """What breaks a law: the node, or the output, and what it does."""
+    """What breaks a law: the node, or the output, and what it does. obligation: what the node needs, if it needs
+    sizes.
+    """
 
     location: str
     text: str
+    obligation: Obligation | None = None
 
 
 class Judgement(NamedTuple):
@@ -81,7 +84,7 @@ def judge(
         if not condition.is_broken:
             said += [each] if condition.says_something else []
             continue
-        found = Breach(each.location, f"needs {each.obligation}")
+        found = Breach(each.location, f"needs {each.obligation}", each.obligation)
         if names <= wanted.batch - wanted.asked and len(names) == 1:
             lost.setdefault(min(names), found)
         else:

@@ -35,6 +35,10 @@ _READ_SHAPES = frozenset(("SequenceLength", "Shape", "ShapeOf", "Size"))
 _ITEMS_HELP = "If it is no batch, name the dimension with reshape --input-shape, and not with reshape --batch."
 
 
+# The dimensions along which items stand apart, why they do not along others, the readings, and what follows from them.
+Given = tuple[frozenset[str], Mapping[str, str], Mapping[Reading, int], Mapping[str, DimLike]]
+
+
 class Found(NamedTuple):
     """A walk with new sizes. stuck: the needs that nothing gives, with why. over: where a dimension is computed over,
     by symbol; lost: the outputs that do not have one. judgement: what the laws say (`laws.py`). dropped: the same of
@@ -54,14 +58,15 @@ class Found(NamedTuple):
     choices: Mapping[Reading, int] = MappingProxyType({})
 
     @property
-    def given(self) -> tuple[frozenset[str], Mapping[str, str], Mapping[Reading, int]]:
-        """Return the dimensions along which items stand apart, why they do not along others, and the readings."""
+    def given(self) -> Given:
+        """Return what `GivenSizes` has beside what was asked for."""
         lengths = {name: f"{location}: {text}" for name, (location, text) in self.dropped.items()}
-        return self.wanted.batch, lengths, self.choices
+        return self.wanted.batch, lengths, self.choices, self.wanted.followers
 
     def not_apart(self) -> Mapping[str, tuple[str, str]]:
         """Return why items do not stand apart along a dimension, by symbol: the node, and what it does."""
-        return {**self.judgement.lost, **self.lost, **self.over}
+        lost = {name: (breach.location, breach.text) for name, breach in self.judgement.lost.items()}
+        return {**lost, **self.lost, **self.over}
 
     def in_the_way(self, known: Collection[str] = ()) -> Iterator[Diagnostic]:
         """Yield what is in the way of the new sizes. known: where the model has errors without them."""

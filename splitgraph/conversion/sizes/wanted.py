@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from splitgraph.conversion.sizes.baked import Runs, baked_sizes, runs_in_onnx
-from splitgraph.dim import Dim, DimLike, read_dim_param, substitute_if_defined, symbol, symbols_of
+from splitgraph.dim import Dim, DimLike, Obligation, read_dim_param, substitute_if_defined, symbol, symbols_of
 from splitgraph.findings.diagnostics import SplitgraphError
 from splitgraph.inference.task import read_sizes
 from splitgraph.model.names import FreshNames, dimension_names
@@ -42,6 +42,7 @@ class Wanted:
     far as is known. asked: those that the caller calls a batch.
     outputs: those that are constants, with the number of the node that reads each (`constant_outputs.py`). stand_ins:
     the symbols that stand for a size that was a number and becomes one, also once `named` has taken the number away.
+    followers: those of them that follow from others, and are none of the dimensions any more.
     """
 
     shapes: Mapping[str, Sequence[DimLike | None]]
@@ -55,6 +56,7 @@ class Wanted:
     unnamed: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
     outputs: Mapping[str, int] = field(default_factory=dict)
     stand_ins: tuple[str, ...] = ()
+    followers: Mapping[str, DimLike] = field(default_factory=dict)
     # What `before` has returned. It depends on `old` alone, which does not change, so that nothing is forgotten.
     _known: dict[Dim, DimLike] = field(default_factory=dict, init=False, repr=False, compare=False)
 
@@ -97,6 +99,49 @@ class Wanted:
         lengths = {name: size for name, size in self.old.items() if name not in self.batch}
         for times, parts, more in ((2, 1, 0), (3, 1, 0), (1, 2, 0), (1, 1, 1)) if lengths else ():
             yield {name: max(size * times // parts + more, 1) for name, size in lengths.items()}
+
+    def related(self, needed: Iterable[Obligation | None]) -> Wanted | None:
+        """Return the same dimensions with one less that goes from a number to another one: it follows from the others,
+        as a node needs and the numbers say, such as a mask that is one longer than its data. None where none does.
+        """
+        for obligation in needed:
+            names = frozenset() if obligation is None else obligation.symbols
+            if obligation is None or obligation.relation != "==" or not names <= self.new.keys():
+                continue
+            apart = obligation.lhs - obligation.rhs
+            for name in sorted(names, reverse=True):
+                for dim in (symbol(name) - apart, symbol(name) + apart):
+                    is_so = substitute_if_defined(dim, self.old) == self.old[name] if isinstance(dim, Dim) else False
+                    if is_so and name not in symbols_of(dim) and self.after(dim) == self.new[name]:
+                        return self._with(name, dim)
+        return None
+
+    def with_followers(self, followers: Mapping[str, DimLike]) -> Wanted:
+        """Return the same dimensions with what some are in terms of others, as `related` has found it."""
+        wanted = self
+        for name, dim in followers.items():
+            wanted = wanted._with(name, dim)
+        return wanted
+
+    def _with(self, name: str, dim: DimLike) -> Wanted:
+        shapes = {
+            input: [substitute_if_defined(each, {name: dim}) if isinstance(each, Dim) else each for each in shape]
+            for input, shape in self.shapes.items()
+        }
+        tables = {
+            table: {key: value for key, value in getattr(self, table).items() if key != name}
+            for table in ("old", "new", "places", "axes")
+        }
+        stand_ins = tuple(each for each in self.stand_ins if each != name)
+        return replace(
+            self,
+            shapes=shapes,
+            batch=self.batch - {name},
+            asked=self.asked - {name},
+            stand_ins=stand_ins,
+            followers={**self.followers, name: dim},
+            **tables,
+        )
 
     def spelled(self, text: str) -> str:
         """Return a text with the dimensions of inputs in place of the symbols that stand for numbers."""
@@ -147,6 +192,7 @@ def read_wanted(model: ModelProto, sizes: NewSizes, runs: Runs = runs_in_onnx) -
             reader.read(value, dims)
         else:
             reader.note_places(value.name, declared)
+    reader.require_known_names()
     return replace(reader.wanted(), unnamed=unnamed)
 
 
@@ -212,6 +258,8 @@ class _SizesReader:
         self._bound: dict[str, DimLike] = {**baked}
         self._axes: dict[str, dict[str, list[int]]] = {}
         self._stand_ins: dict[tuple[int, int], str] = {}
+        # Sizes in terms of others, each with the number that it was and where it is.
+        self._computed: list[tuple[Dim, int, str]] = []
 
     def read(self, value: ValueInfoProto, shape: Sequence[DimLike | None]) -> None:
         declared = value_type(value.type).shape
@@ -271,9 +319,10 @@ class _SizesReader:
 
     def _note(self, size: DimLike, own: int, name: str, axis: int) -> None:
         """A number becomes a symbol."""
-        (text,) = symbols_of(size) if len(symbols_of(size)) == 1 else ("",)
-        if not text or size != symbol(text):
-            raise SplitgraphError(f"dimension {axis} of {name!r} is {own}; it needs a number or one name, not {size}")
+        text = str(size)
+        if isinstance(size, Dim) and size != symbol(text):
+            self._computed.append((size, own, f"dimension {axis} of {name!r}"))
+            return
         if text in self._names:
             raise SplitgraphError(
                 f"dimension {axis} of {name!r} is {own}, and {text!r} is the name of another dimension, whose size is "
@@ -285,6 +334,21 @@ class _SizesReader:
             )
         self._places.setdefault(text, SizePlace(name, axis))
         self._axes.setdefault(text, {}).setdefault(name, []).append(axis)
+
+    def require_known_names(self) -> None:
+        """Raise SplitgraphError for a size such as T + 1 that other inputs do not tell, or whose old number is another
+        one.
+        """
+        for size, own, what in self._computed:
+            unknown = sorted(symbols_of(size) - self._old.keys())
+            if unknown:
+                raise SplitgraphError(
+                    f"{what} is {own}, and {size} needs {unknown[0]!r}, which no dimension of the inputs becomes; give "
+                    f"a number or one name"
+                )
+            was = substitute_if_defined(size, self._old)
+            if was != own:
+                raise SplitgraphError(f"{what} is {own}, and {size} would be {was} at the old sizes; take another name")
 
     def wanted(self) -> Wanted:
         placed = {name: axes for name, axes in self._axes.items() if name in self._old}

@@ -470,6 +470,9 @@ def test_a_wrong_word_of_the_user(follow: str, said: str) -> None:
 # It runs at seq = 3 only.
 BAKED = model("""g (float[B, seq, 2] x) => (float[B, seq, 2] y)
     <float[3, 1] c = {0, 1, 2}> { y = Add (x, c) }""")
+# The mask is one longer than the data.
+LONGER = model("""g (float[1, 5] x, float[1, 6] mask) => (float[1, 6] y)
+    <float[1, 1] one = {1}> { longer = Concat<axis = 1> (x, one) y = Add (longer, mask) }""")
 TWO = model("g (float[1, 4] x, float[3, 4] z) => (float[3, 4] y) { y = Add (x, z) }")
 
 
@@ -481,7 +484,8 @@ TWO = model("g (float[1, 4] x, float[3, 4] z) => (float[3, 4] y) { y = Add (x, z
         (HEAD, NewSizes({"x": ["N", 4]}), "has 3 dimensions"),
         (HEAD, NewSizes({"x": ["N", None, 4]}), "needs a number or a name"),
         (HEAD, NewSizes({"x": ["N", "N", 4]}), "1 and 4 at once"),
-        (HEAD, NewSizes({"x": ["2*N", 4, 4]}), "needs a number or one name"),
+        (HEAD, NewSizes({"x": ["2*N", 4, 4]}), "2*N needs 'N', which no dimension of the inputs becomes"),
+        (LONGER, NewSizes({"x": [1, "T"], "mask": [1, "T + 2"]}), r"T \+ 2 would be 7 at the old sizes"),
         (BAKED, NewSizes({"x": ["B", "seq + 1", 2]}), "is seq, and would be seq .* 1; take another name"),
         (TWO, NewSizes(None, "N"), "one batch is not what they share"),
     ],
@@ -489,6 +493,33 @@ TWO = model("g (float[1, 4] x, float[3, 4] z) => (float[3, 4] y) { y = Add (x, z
 def test_wrong_sizes(made: ModelProto, sizes: NewSizes, said: str) -> None:
     with pytest.raises(splitgraph.SplitgraphError, match=said):
         convert_sizes(made, sizes)
+
+
+@pytest.mark.parametrize(
+    ("shapes", "expected"),
+    [
+        ({"x": [1, "T"], "mask": [1, "T + 1"]}, {"x": [1, "T"], "mask": [1, "T + 1"]}),
+        # The one row of the mask goes with every row.
+        ({"mask": [1, "T + 1"], "x": ["N", "T"]}, {"x": ["N", "T"], "mask": [1, "T + 1"]}),
+        ({"x": [1, 8], "mask": [1, 9]}, {"x": [1, 8], "mask": [1, 9]}),
+        ({"x": [1, 8], "mask": [1, 10]}, None),
+        ({"x": [1, "T"]}, None),
+        ({"x": [1, "T"], "mask": [1, "M"]}, None),
+    ],
+)
+def test_a_size_that_follows_from_another(shapes: dict[str, Any], expected: dict[str, Any] | None) -> None:
+    """The input mask has to be one longer than x: it can be told so, and numbers that fit are taken."""
+    if expected is None:
+        with pytest.raises(splitgraph.ConversionError, match=r"needs|batch"):
+            splitgraph.reshape(LONGER, shapes)
+        return
+    rewrite = splitgraph.reshape(LONGER, shapes, verify=True)
+    assert rewrite.verification is not None and rewrite.verification.verdict == "equal"
+    types = {
+        name: [dim if isinstance(dim, int) else str(dim) for dim in value.shape]
+        for name, value in splitgraph.infer(rewrite.model).inputs.items()
+    }
+    assert types == expected
 
 
 # What computes over the first dimension of x, or loses it.
@@ -578,7 +609,7 @@ def test_a_check_that_proves_nothing_does_not_end_the_others() -> None:
 
     made = model("g (float[1, 4] x) => (float[1, 4] y) { y = Relu (x) }")
     sizes = NewSizes({"x": ["N", 4]})
-    given = GivenSizes(sizes, frozenset("N"), {}, {})
+    given = GivenSizes(sizes, frozenset("N"), {}, {}, {})
     verification = verify_sizes(made, convert_sizes(made, sizes).model, given, verify)
     assert not verdicts
     assert verification.verdict == "not-run" and verification.cases == 15
