@@ -38,7 +38,7 @@ FORMS: Mapping[str, tuple[str, Mapping[str, str]]] = {
         "Split-18",
         {"split": "absent", "parts": "uneven", "outputs.count": "more"},
     ),
-    "Split-18 with num_outputs and an open dimension": (
+    "Split-18 with num_outputs and a dynamic dimension": (
         "Split-18",
         {"split": "absent", "parts": "open", "along": "open", "outputs.count": "more"},
     ),

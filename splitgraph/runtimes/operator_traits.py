@@ -42,6 +42,29 @@ def is_structure(trait: str) -> bool:
     return trait.endswith((" open", " computed", " from shapes")) or not needs_a_case(trait)
 
 
+# How people say the dynamic dimensions among the traits.
+_DYNAMIC = {
+    "dim 0 open": "a dynamic first dimension",
+    "dim 1 open": "a dynamic second dimension",
+    "dim 2 open": "a dynamic dimension behind the second one",
+}
+
+
+def told_traits(traits: Iterable[str]) -> str:
+    """Return traits in words: "K computed at run time and a dynamic first dimension"."""
+    return " and ".join(map(_told, sorted(traits)))
+
+
+def _told(trait: str) -> str:
+    if trait in _DYNAMIC:
+        return _DYNAMIC[trait]
+    if trait.endswith(" computed"):
+        return f"{trait} at run time"
+    if trait.endswith(" from shapes"):
+        return f"{trait.removesuffix(' from shapes')} computed from dynamic sizes"
+    return f"data of {trait}" if trait.startswith("rank ") else trait
+
+
 def operator_traits(
     node: NodeProto,
     version: OperatorVersion | None,

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from splitgraph.model.schemas import history, table
 from splitgraph.runtimes.measured import FOLDER, MeasuredTable, measured_table, notes_on
 from splitgraph.runtimes.node_traits import Kind
-from splitgraph.runtimes.operator_traits import is_default, needs_a_case
+from splitgraph.runtimes.operator_traits import is_default, needs_a_case, told_traits
 from splitgraph.runtimes.verdicts import Factor, Judged, Verdict, told
 
 _FROM_SHAPES = " from shapes"
@@ -103,7 +103,7 @@ class OperatorEntry:
             trait for trait in traits - known | traits & self.unread if needs_a_case(trait) and not is_default(trait)
         )
         if missing:
-            return Judged("unmeasured", f"{operator} was not measured with {' and '.join(missing)}")
+            return Judged("unmeasured", f"{operator} was not measured with {told_traits(missing)}")
         if not self.is_explained and self.like <= traits:
             return Judged("some", f"{read} of {_cases(self.cases)} of {operator} run{_told(self.said, ': ')}")
         return Judged("reads", f"{read} of {_cases(self.cases)} of {operator} run")
@@ -148,7 +148,7 @@ def _cases(number: int) -> str:
 def _with(traits: Iterable[str]) -> str:
     """Return "with axis<0 and mode=cubic and without axes"."""
     left_out = sorted(filter(is_default, traits))
-    others = " and ".join(trait.removeprefix("with ") for trait in sorted(set(traits) - set(left_out)))
+    others = told_traits(trait.removeprefix("with ") for trait in set(traits) - set(left_out))
     return " and ".join([*([f"with {others}"] if others else ()), *left_out])
 
 

@@ -264,22 +264,22 @@ TYPES = {"documented": "reads", "types": ["float16", "float32"]}
         ),
         # What is read with any value at run time is read with one that follows from sizes, but not the other way round.
         ({"reads": 3}, {"T=float32", "K from shapes"}, Judged("reads", "3 of 3 cases of Op-1 run")),
-        ({"reads": 3}, {"L computed"}, Judged("unmeasured", "Op-1 was not measured with L computed")),
+        ({"reads": 3}, {"L computed"}, Judged("unmeasured", "Op-1 was not measured with L computed at run time")),
         (
             {"reads": 3, "refuses": 1, "unread": ["K computed"]},
             {"K from shapes"},
-            Judged("unmeasured", "Op-1 was not measured with K from shapes"),
+            Judged("unmeasured", "Op-1 was not measured with K computed from dynamic sizes"),
         ),
         # One case of an open dimension, or sizes from another input, are too little for a refusal.
         (
             {"reads": 3, "refuses": 1, "rules": [[["dim 0 open"], "refuses", 1]], "unread": ["dim 0 open"]},
             {"dim 0 open"},
-            Judged("some", "0 of 1 case of Op-1 with dim 0 open run"),
+            Judged("some", "0 of 1 case of Op-1 with a dynamic first dimension run"),
         ),
         (
             {"reads": 3, "refuses": 2, "rules": [[["dim 0 open"], "refuses", 2]], "unread": ["dim 0 open"]},
             {"dim 0 open"},
-            Judged("refuses", "0 of 2 cases of Op-1 with dim 0 open run"),
+            Judged("refuses", "0 of 2 cases of Op-1 with a dynamic first dimension run"),
         ),
         # Numbers of one case may be bad ones; a mode is not.
         (
@@ -296,7 +296,7 @@ TYPES = {"documented": "reads", "types": ["float16", "float32"]}
         (
             {"reads": 3, "refuses": 2, "rules": [[["rank 3"], "refuses", 2, ["T=bool"]]]},
             {"T=float32", "rank 3"},
-            Judged("some", "0 of 2 cases of Op-1 with rank 3 run"),
+            Judged("some", "0 of 2 cases of Op-1 with data of rank 3 run"),
         ),
         # A node is like cases that nothing explains only with all that they share.
         (
@@ -309,7 +309,7 @@ TYPES = {"documented": "reads", "types": ["float16", "float32"]}
         (
             {"reads": 3, "refuses": 2, "rules": [[["dim 0 open", "without axes"], "refuses", 2]]},
             {"T=float32", "dim 0 open", "without axes"},
-            Judged("refuses", "0 of 2 cases of Op-1 with dim 0 open and without axes run"),
+            Judged("refuses", "0 of 2 cases of Op-1 with a dynamic first dimension and without axes run"),
         ),
         # Ranks need no case of their own.
         ({"reads": 3}, {"T=float32", "rank 7", "broadcast"}, Judged("reads", "3 of 3 cases of Op-1 run")),
@@ -383,7 +383,7 @@ READS = Judged("reads", "from its documents")
             {"split=init", "along=open"},
             Judged(
                 "unmeasured",
-                "its documents do not tell of Split-13 with an open dimension along what it reads",
+                "its documents do not tell of Split-13 with a dynamic dimension along what it reads",
                 factors=(("along", "open"),),
             ),
         ),
