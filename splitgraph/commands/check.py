@@ -48,7 +48,7 @@ def _runner(target: Target) -> str:
 
 
 def _check(task: FileTask, shown: Shown) -> int:
-    model = str(task.model)
+    model = task.name
     with working("running the model") if task.run else nullcontext():
         checked = check_file(task)
     walked = checked.examined.walked

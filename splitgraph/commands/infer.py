@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from splitgraph.commands.many import run_models
@@ -32,33 +31,33 @@ def _infer(task: FileTask, shown: Shown) -> int:
 
         steps = dimensions_of(inferred.analysis, shown.why)
     if shown.as_json:
-        _print_document(inferred.analysis, task.model, shown.values, steps)
+        _print_document(inferred.analysis, task.name, shown.values, steps)
     elif steps is not None:
         from splitgraph.reports.pages import why_page
 
-        print_result(why_page(str(task.model), steps))
+        print_result(why_page(task.name, steps))
     elif not (shown.quiet and inferred.analysis.ok):
-        _print_page(inferred, task.model, shown.values)
-    return inferred.code if inferred.analysis.ok else _say_errors(inferred.analysis, task.model)
+        _print_page(inferred, task.name, shown.values)
+    return inferred.code if inferred.analysis.ok else _say_errors(inferred.analysis, task.name)
 
 
-def _print_document(analysis: Analysis, model: Path, with_values: bool, steps: Sequence[Step] | None) -> None:
+def _print_document(analysis: Analysis, model: str, with_values: bool, steps: Sequence[Step] | None) -> None:
     from splitgraph.reports.documents import analysis_json, why_json
 
-    document = analysis_json(analysis, str(model), with_values)
+    document = analysis_json(analysis, model, with_values)
     print_document(document if steps is None else {**document, "why": why_json(steps)})
 
 
-def _print_page(inferred: Inferred, model: Path, with_values: bool) -> None:
+def _print_page(inferred: Inferred, model: str, with_values: bool) -> None:
     from splitgraph.reports.pages import analysis_page, data_lines
     from splitgraph.reports.text import line
 
-    page = analysis_page(inferred.analysis, str(model), with_values=with_values, brief=sys.stdout.isatty())
+    page = analysis_page(inferred.analysis, model, with_values=with_values, brief=sys.stdout.isatty())
     wrote = [line("wrote ", (str(inferred.written), "bold"))] if inferred.written else []
     print_result([*page, *wrote, *data_lines(inferred.data_files)])
 
 
-def _say_errors(analysis: Analysis, model: Path) -> int:
+def _say_errors(analysis: Analysis, model: str) -> int:
     from splitgraph.findings.diagnostics import findings_phrase
 
     errors = [d for d in analysis.diagnostics if d.severity == "error"]

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from splitgraph.commands.configuration import accepted_texts
+from splitgraph.findings.diagnostics import SplitgraphError, diagnostic
 from splitgraph.findings.outcome import Verb
-from splitgraph.options import Converting, Many, NewSizes, Output, Running, Shown, Sizes, leeway_of
+from splitgraph.options import TIMEOUT, Converting, Many, NewSizes, Output, Running, Shown, Sizes, leeway_of
 from splitgraph.work.task import Call, FileTask, parse_bindings, parse_opsets
 
 
@@ -47,11 +48,37 @@ def run_models(call: Call, run_one: Callable[[FileTask, Shown], int], pairs: str
 
     run_one: runs it on one model. pairs: the folder of the second models.
     """
-    if pairs is None and len(call.models) == 1 and _is_file(call.models[0]) and not any(call.many):
-        return run_one(replace(call.task, model=Path(call.models[0])), call.shown)
+    if pairs is None and len(call.models) == 1 and not any(call.many):
+        (named,) = call.models
+        if _is_file(named):
+            return run_one(replace(call.task, model=Path(named)), call.shown)
+        if _is_model_at_url(named):
+            return run_one(_of_url(call.task, named), call.shown)
     from splitgraph.commands.batch import run_batch
 
     return run_batch(call, pairs)
+
+
+def _is_model_at_url(argument: str) -> bool:
+    """Return True for the URL of one model."""
+    from splitgraph.many.remote import is_model_url
+
+    return is_model_url(argument)
+
+
+def _of_url(task: FileTask, url: str) -> FileTask:
+    """Return the work on a model at a URL, which is read into the cache. The default place of a result is the current
+    folder. Raises SplitgraphError for a URL that cannot be read, and for work that would overwrite it.
+    """
+    from splitgraph.many.remote import localized
+
+    if task.output.in_place:
+        text = "--in-place overwrites the model, and a URL is not written to; give a file with -o"
+        raise SplitgraphError(text, [diagnostic("SG601", text, url)])
+    output = task.output
+    if output.output is None and (task.is_rewrite or task.verb == "report"):
+        output = output._replace(output="./")
+    return replace(task, model=localized(url, task.running.timeout or TIMEOUT), source=url, output=output)
 
 
 def _is_file(argument: str) -> bool:

@@ -32,16 +32,16 @@ def _rewrite(task: FileTask, shown: Shown) -> int:
         print_notice([line(f"verification took {rewritten.seconds_verifying:.0f} s; --no-verify skips it")])
     if rewritten.status == "refused":
         return _report_blockers(rewritten, task, shown)
-    if rewritten.status == "beyond":
-        _report_beyond(rewritten, task, shown)
-    elif rewritten.status == "there":
+    if rewritten.status == "kept":
+        _report_kept(rewritten, task, shown)
+    elif rewritten.status == "unchanged":
         _report_there(rewritten, task, shown)
     else:
         _report_rewrite(rewritten, task, shown)
     return rewritten.code
 
 
-def _report_beyond(rewritten: Rewritten, task: FileTask, shown: Shown) -> None:
+def _report_kept(rewritten: Rewritten, task: FileTask, shown: Shown) -> None:
     """Report that the model is beyond the wanted opset, which is no error."""
     output = None if rewritten.output is None else str(rewritten.output)
     if shown.as_json:
@@ -49,12 +49,12 @@ def _report_beyond(rewritten: Rewritten, task: FileTask, shown: Shown) -> None:
 
         files = data_files_json(rewritten.data_files)
         known: Any = {"from": dict(rewritten.opset), "to": dict(rewritten.opset), "output": output, "data_files": files}
-        document = failed_document(task.verb, str(task.model), (), **known)
-        print_document({**document, "ok": True, "beyond": True})
+        document = failed_document(task.verb, task.name, (), **known)
+        print_document({**document, "ok": True, "kept": True})
     elif not shown.quiet:
         than = f"{'newer' if task.verb == 'upgrade' else 'older'} than {opset_text(task.converting.opsets)}"
         had = {domain: rewritten.opset[domain] for domain in task.converting.opsets if domain in rewritten.opset}
-        text = f"{task.model} has {opset_text(had)}, {than}; {_copied(output)}"
+        text = f"{task.name} has {opset_text(had)}, {than}; {_copied(output)}"
         print_result([line(text), *data_lines(rewritten.data_files)])
 
 
@@ -65,12 +65,12 @@ def _report_there(rewritten: Rewritten, task: FileTask, shown: Shown) -> None:
         from splitgraph.reports.documents import rewrite_json
 
         output = None if rewritten.output is None else str(rewritten.output)
-        document = rewrite_json(rewritten.rewrite, str(task.model), output=output, data_files=rewritten.data_files)
-        print_document({**document, "ok": True, "already_there": True})
+        document = rewrite_json(rewritten.rewrite, task.name, output=output, data_files=rewritten.data_files)
+        print_document({**document, "ok": True, "unchanged": True})
     elif not shown.quiet:
         ending = _copied(None if rewritten.output is None else str(rewritten.output))
         is_so = _how_it_is(rewritten.rewrite, rewritten, task.wanted)
-        print_result([line(f"{task.model} {is_so}; {ending}"), *data_lines(rewritten.data_files)])
+        print_result([line(f"{task.name} {is_so}; {ending}"), *data_lines(rewritten.data_files)])
     if not shown.quiet and (findings := rewrite_findings(rewritten.rewrite)):
         print_notice(findings)
 
@@ -111,7 +111,7 @@ def _copied(output: str | None) -> str:
 
 
 def _report_blockers(rewritten: Rewritten, task: FileTask, shown: Shown) -> int:
-    model, opset, blockers, wanted = str(task.model), rewritten.opset, list(rewritten.blockers), task.wanted
+    model, opset, blockers, wanted = task.name, rewritten.opset, list(rewritten.blockers), task.wanted
     if shown.as_json:
         from splitgraph.reports.documents import failed_document
 
@@ -161,7 +161,7 @@ def _report_rewrite(rewritten: Rewritten, task: FileTask, shown: Shown) -> None:
     elif result.verified is False:
         warning = ("NOT VERIFIED: ", SEVERITY_STYLES["warning"])
         is_written = "would be" if task.output.dry_run else "was"
-        text = f"{rewritten.path} {is_written} written, but is not verified to equal {task.model}. "
+        text = f"{rewritten.path} {is_written} written, but is not verified to equal {task.name}. "
         print_notice([line(warning, f"{text}Use --verify to refuse this.")])
 
 
@@ -171,7 +171,7 @@ def _print_rewrite_as_json(
     from splitgraph.reports.documents import rewrite_json
 
     output = None if rewritten.output is None else str(rewritten.output)
-    document = rewrite_json(result, str(task.model), output=output, data_files=rewritten.data_files)
+    document = rewrite_json(result, task.name, output=output, data_files=rewritten.data_files)
     if task.output.dry_run:
         document |= {"ok": rewritten.code == CLEAN, "dry_run": True}
     if difference is not None:

@@ -16,8 +16,8 @@ Status = Literal[
     "findings",
     # upgrade, downgrade, convert, reshape
     "converted",
-    "there",
-    "beyond",
+    "unchanged",
+    "kept",
     "refused",
     "not-verified",
     # verify, and "different" of the rewriting verbs, too
@@ -55,8 +55,8 @@ class Outcome:
     """What became of one model.
 
     verb: what was done. model: the source as it was given or found. after: the second model of `verify`, else None.
-    status: "clean" or "findings" of infer, check and report; "converted", "there" (the model is as wanted already),
-    "beyond" (its opset is beyond the one that is wanted, and stays), "refused", "different" or "not-verified" (the
+    status: "clean" or "findings" of infer, check and report; "converted", "unchanged" (the model is as wanted already),
+    "kept" (its opset is beyond the one that is wanted, and stays), "refused", "different" or "not-verified" (the
     result was kept back) of the rewriting verbs; "equal", "different" or "not-run" of verify; "failed" where the model
     could not be read, or where its process died, ran out of time or memory.
     diagnostics: every finding; the errors say why a model was refused or failed. accepted: the errors that the caller

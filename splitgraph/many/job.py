@@ -242,7 +242,7 @@ def _rewritten(job: Job, task: FileTask) -> Outcome:
     return job.ended(
         rewritten.status,
         # A model beyond the opset is no error here.
-        diagnostics=() if rewritten.status == "beyond" else tuple(diagnostics),
+        diagnostics=() if rewritten.status == "kept" else tuple(diagnostics),
         accepted=() if result is None else tuple(result.accepted),
         assumed_defaults=() if result is None else tuple(result.assumed_defaults),
         output=None if rewritten.output is None else str(rewritten.output),

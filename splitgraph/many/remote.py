@@ -58,6 +58,11 @@ def is_url(text: str) -> bool:
     return _URL.match(text) is not None
 
 
+def is_model_url(text: str) -> bool:
+    """Return True for the URL of one model, as its ending says."""
+    return is_url(text) and "::" not in text and _is_model(without_query(text)) and not is_pattern(text)
+
+
 def without_query(url: str) -> str:
     """Return a web address without the query, as ?token=1; return any other text unchanged."""
     return re.split("[?#]", url, maxsplit=1)[0] if url.lower().startswith(("http://", "https://")) else url
@@ -86,7 +91,7 @@ def find_urls(url: str, seconds: float | None = None) -> Iterator[tuple[str, str
     seconds: the limit for the whole search. Raises SplitgraphError for a URL that cannot be read, and if fsspec, or its
     part for the protocol, is missing.
     """
-    if "::" not in url and _is_model(without_query(url)) and not is_pattern(url):
+    if is_model_url(url):
         yield url, None, ""
         return
     yield from _in_time(seconds, url, lambda stop: list(_models_at(url, stop)))
@@ -249,8 +254,20 @@ def _require_host(url: str) -> None:
 def _said(error: Exception) -> str:
     """Return the message of an error of another package in one line."""
     if isinstance(error, FileNotFoundError):
-        return "it is not there"
+        # fsspec says so of a server that nobody reaches, too; what it met comes before.
+        unreached = next((each for each in _causes(error) if not isinstance(each, FileNotFoundError)), None)
+        if isinstance(unreached, OSError):
+            return f"its server cannot be reached: {' '.join(str(unreached).split())}"
+        return "no such file or folder"
     return " ".join(str(error).split()) or type(error).__name__
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """Yield the errors that led to an error, the last one first."""
+    cause = error.__cause__ or error.__context__
+    while cause is not None:
+        yield cause
+        cause = cause.__cause__ or cause.__context__
 
 
 def _unreadable(url: str, how: str, error: Exception) -> SplitgraphError:

@@ -115,8 +115,8 @@ def _is_of(outcome: Outcome, job: Job) -> bool:
     if outcome.output is not None:
         return wanted is not None and os.path.abspath(outcome.output) == os.path.abspath(wanted)
     # Of these models nothing is written, or nothing where no folder is named.
-    is_kept = outcome.status in ("beyond", "refused", "different", "not-verified", "findings")
-    return is_kept or wanted is None or (outcome.status == "there" and job.task.place is None)
+    is_kept = outcome.status in ("kept", "refused", "different", "not-verified", "findings")
+    return is_kept or wanted is None or (outcome.status == "unchanged" and job.task.place is None)
 
 
 def _is_unchanged(outcome: Outcome, seconds: float | None) -> bool:
@@ -174,7 +174,7 @@ def _cases(outcome: Outcome, targets: Sequence[str]) -> Iterator[tuple[str, Outc
 
 def _kind(outcome: Outcome) -> str:
     if outcome.ok:
-        return "skipped" if outcome.status == "beyond" else ""
+        return "skipped" if outcome.status == "kept" else ""
     return "error" if outcome.status in ("failed", "not-run", "not-verified") else "failure"
 
 

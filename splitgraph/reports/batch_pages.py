@@ -20,8 +20,8 @@ _STYLES: dict[Status, str] = {
     "clean": "green",
     "findings": "bold red",
     "converted": "green",
-    "there": "green",
-    "beyond": "yellow",
+    "unchanged": "green",
+    "kept": "yellow",
     "refused": "bold red",
     "not-verified": "bold yellow",
     "equal": "green",
@@ -64,7 +64,7 @@ def _opset(outcome: Outcome) -> str:
     if before is None:
         return ""
     opset = f"opset {before}" if after in (None, before) else f"opset {before} → {after}"
-    told = {"there": ", as wanted", "beyond": f", {_side(outcome.verb)} already"}.get(outcome.status, "")
+    told = {"unchanged": ", as wanted", "kept": f", {_side(outcome.verb)} already"}.get(outcome.status, "")
     return f"{opset}{told}"
 
 
@@ -114,7 +114,7 @@ def summary_page(verb: Verb, outcomes: Sequence[Outcome], *, seconds: float, res
             continue
         codes = Counter(code for outcome in outcomes if outcome.status == status for code in _codes(outcome))
         told = ", ".join(f"{code} {number:,}" for code, number in sorted(codes.items()))
-        if status == "beyond":
+        if status == "kept":
             told = _kept(verb, [outcome for outcome in outcomes if outcome.status == status])
         rows.append([Cell((status,), style), f"{numbers[status]:,}", told])
         if status == "converted" and (unverified := [judged for judged in outcomes if judged.is_unverified]):

@@ -25,10 +25,10 @@ from splitgraph.work.task import FileTask, read_input_shapes, refuse_existing
 if TYPE_CHECKING:
     from splitgraph.verification.verification import Verification
 
-# "there": the model is as wanted. "beyond": its opset is beyond the one that is wanted, and it stays as it is; with an
-# output, an older model is copied there. "refused": the model cannot be
-# converted. "different", "not-verified": the result was kept back after its verification.
-RewriteStatus = Literal["converted", "there", "beyond", "refused", "different", "not-verified"]
+# "unchanged": the model is as wanted. "kept": its opset is beyond the one that is wanted, and it stays; with an
+# output, a model that is older is copied. "refused": the model cannot be converted. "different", "not-verified": the
+# result was held back after its verification.
+RewriteStatus = Literal["converted", "unchanged", "kept", "refused", "different", "not-verified"]
 # Shows a text while something takes its time; what is yielded changes the text.
 Working = Callable[..., AbstractContextManager[Callable[[str], None]]]
 
@@ -100,9 +100,9 @@ def rewrite_file(task: FileTask, working: Working = _unseen) -> Rewritten:
     if isinstance(wanted, NewSizes):
         task = replace(task, wanted=wanted._replace(shapes=read_input_shapes(wanted.shapes, loaded.content)))
     opset = model_imports(loaded.content) if isinstance(loaded.content, ModelProto) else {IR: loaded.content.version}
-    may_be_there = _may_be_there(task, opset)
+    may_be_unchanged = _may_be_unchanged(task, opset)
     # What goes in the other direction is refused for that, and writes nothing.
-    if not is_named and not may_be_there and not _goes_the_other_way(task, opset):
+    if not is_named and not may_be_unchanged and not _goes_the_other_way(task, opset):
         _refuse_existing(task, path)
     try:
         is_verified = task.running.verify is not False
@@ -117,16 +117,16 @@ def rewrite_file(task: FileTask, working: Working = _unseen) -> Rewritten:
         is_beyond = [finding.code for finding in error.diagnostics] == [_OTHER_DIRECTION]
         if not (is_beyond and task.output.skip_newer):
             return Rewritten("refused", opset, path, loaded, blockers=error.diagnostics)
-        beyond = Rewritten("beyond", opset, path, loaded)
+        kept = Rewritten("kept", opset, path, loaded)
         # What reads the wanted opset reads an older one, too: the folder of the results has all models.
         is_older = task.verb == "downgrade"
-        return _written(task, replace(beyond, rewrite=_unchanged(loaded))) if is_older and is_named else beyond
+        return _written(task, replace(kept, rewrite=_unchanged(loaded))) if is_older and is_named else kept
     # An IR without a change is the same, and has no equality of its own.
     is_onnx = isinstance(loaded.content, ModelProto)
     is_same = result.model == loaded.content if is_onnx else not isinstance(wanted, NewSizes)
-    if may_be_there and not result.changes and is_same:
-        there = Rewritten("there", opset, path, loaded, result)
-        return _written(task, there) if is_named else there
+    if may_be_unchanged and not result.changes and is_same:
+        unchanged = Rewritten("unchanged", opset, path, loaded, result)
+        return _written(task, unchanged) if is_named else unchanged
     if not is_named:
         _refuse_existing(task, path)
     status: RewriteStatus = "converted"
@@ -169,7 +169,7 @@ def _verified(
     return sized if imported.verdict == "equal" else imported
 
 
-def _may_be_there(task: FileTask, opset: Mapping[str, int]) -> bool:
+def _may_be_unchanged(task: FileTask, opset: Mapping[str, int]) -> bool:
     """Return True if a model with these opsets may already be what the user wants."""
     if task.sizes.bind:
         return False

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 
 _SEPARATORS = tuple(filter(None, (os.sep, os.altsep)))
+# The tag of a result of which nothing was asked but to read its nodes by their form, or to fix its defaults.
+_CORRECTED = "corrected"
 # The tag of an earlier conversion.
 _OPSET_TAG = re.compile(r"\.opset\d+(\.ml\d+)?$|\.ml\d+$")
 
@@ -34,7 +36,7 @@ class FileTask:
     a rewrite whose result is `model`. targets: of `check`, none for all; and the two runtimes of `verify`. run: whether
     `check` runs the model in the runtimes of its targets. svg: the split that `report` draws as SVG instead of a page.
     title: of the page. wanted: what a rewriting verb is asked for. place: the file of the result, in a folder that is
-    made if needed; None for the file that `output` says.
+    made if needed; None for the file that `output` says. source: the URL that the model was read from, if it was.
     """
 
     verb: Verb
@@ -51,6 +53,12 @@ class FileTask:
     svg: str | None = None
     title: str | None = None
     place: Path | None = None
+    source: str = ""
+
+    @property
+    def name(self) -> str:
+        """Return the model as the caller names it."""
+        return self.source or str(self.model)
 
     @property
     def is_rewrite(self) -> bool:
@@ -99,7 +107,7 @@ class FileTask:
             refuse_other_kind("-o", output)
         if self.verb == "infer":
             return None if output is None else output_path(output, self.model.name)
-        name = f"{_OPSET_TAG.sub('', self.model.stem)}.{self.wanted.tag}{self.model.suffix or '.onnx'}"
+        name = f"{_OPSET_TAG.sub('', self.model.stem)}.{self.wanted.tag or _CORRECTED}{self.model.suffix or '.onnx'}"
         return self.model.with_name(name) if output is None else output_path(output, name)
 
     def write(self, model: Model, path: Path, loaded: LoadedModel) -> Sequence[DataFile]:
@@ -141,12 +149,12 @@ def output_path(output: str, name: str) -> Path:
     return path
 
 
-# The kind of file that an ending stands for, and the option that writes it.
+# The kind of file that an ending stands for, and the option that writes it beside the one that was given; "" for none.
 _KINDS = {
-    ".onnx": ("a model", "-o FILE"),
-    ".pb": ("a model", "-o FILE"),
-    ".bin": ("weights", "-o FILE"),
-    ".npz": ("arrays", "--inputs FILE"),
+    ".onnx": ("a model", ""),
+    ".pb": ("a model", ""),
+    ".bin": ("weights", ""),
+    ".npz": ("arrays", ""),
     ".html": ("a page", "splitgraph report MODEL -o FILE"),
     ".htm": ("a page", "splitgraph report MODEL -o FILE"),
     ".svg": ("a picture", "splitgraph report MODEL --svg NODE -o FILE"),
@@ -154,7 +162,7 @@ _KINDS = {
     ".jsonl": ("lines of JSON", "--report FILE"),
     ".ndjson": ("lines of JSON", "--report FILE"),
 }
-_XML = {"-o": ("OpenVINO IR", "-o FILE"), "page": ("OpenVINO IR", "-o FILE")}
+_XML = {"-o": ("OpenVINO IR", ""), "page": ("OpenVINO IR", "")}
 # The file that each option writes, and the endings of the table that the file may have.
 _WRITES = {
     "--report": ("one line of JSON for each model", (".json", ".jsonl", ".ndjson")),
@@ -177,7 +185,7 @@ def refuse_other_kind(option: str, file: str) -> None:
     named = "-o" if option == "page" else option
     wanted = next(iter(endings))
     text = f"{named} writes {told}, and {file} is a name for {kind}"
-    help = f"Give a name that ends in {wanted}, or use {meant} for {kind}."
+    help = f"Give a name that ends in {wanted}{f', or use {meant} for {kind}' if meant else ''}."
     raise SplitgraphError(f"{text}. {help}", [diagnostic("SG601", text, file, help=help)])
 
 

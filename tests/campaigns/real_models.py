@@ -134,7 +134,7 @@ def _run_dims(path: Path, timeout: float) -> dict[str, Any]:
 
 def _convert(path: Path, output: Path, opset: int, source: int, timeout: float) -> dict[str, Any]:
     if opset == source:
-        return {"status": "there"}
+        return {"status": "unchanged"}
     command = [
         "upgrade" if opset > source else "downgrade",
         str(path),
@@ -195,7 +195,7 @@ def _lines(results: Mapping[str, Any]) -> Iterator[str]:
     yield "| | |"
     yield "|---|---|"
     yield f"| conversions | {len(every)} |"
-    for status in ("equal", "there", "refused", "not run", *BAD):
+    for status in ("equal", "unchanged", "refused", "not run", *BAD):
         yield f"| {_WORDS[status]} | {counted.get(status, 0)} |"
     known, total = (sum(found["infer"].get(key) or 0 for found in models) for key in ("known", "dims"))
     yield f"| dimensions known, as a number or an expression | {known:,} of {total:,} |"
@@ -260,7 +260,7 @@ def _differences(models: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 _WORDS = {
     "equal": "equal results before and after",
-    "there": "already at the opset (`there`)",
+    "unchanged": "already at the opset (`unchanged`)",
     "refused": "refused with reasons (the code)",
     "not run": "written but not run",
     "WRONG": "different results before and after (`WRONG`)",

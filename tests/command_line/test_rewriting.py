@@ -86,7 +86,7 @@ def test_what_is_at_the_opset_already_is_not_written_again(
     assert files(folder) == {"model.onnx"}
     code, out, _ = run(command, "model.onnx", "--opset", "13", "--json", *verify)
     document = json.loads(out)
-    assert (code, document["ok"], document["already_there"], document["output"]) == (0, True, True, None)
+    assert (code, document["ok"], document["unchanged"], document["output"]) == (0, True, True, None)
     assert run(command, "model.onnx", "--opset", "13", "--in-place", *verify)[0] == 0
 
 
@@ -112,7 +112,7 @@ def test_nothing_to_rewrite_in_that_form(to: str, run: Run, folder: Path) -> Non
     assert (code, out) == (0, f"model.onnx has nothing to rewrite as {to}; wrote a copy, copy.onnx.\n")
     assert Path("copy.onnx").read_bytes() == Path("model.onnx").read_bytes()
     document = json.loads(run("convert", "model.onnx", "--to", to, "--json")[1])
-    assert (document["ok"], document["already_there"], document["output"]) == (True, True, None)
+    assert (document["ok"], document["unchanged"], document["output"]) == (True, True, None)
 
 
 def test_an_opset_that_changes_no_node(run: Run, folder: Path) -> None:

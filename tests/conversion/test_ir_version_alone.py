@@ -213,7 +213,7 @@ def test_what_is_there_is_said(folder: Path, capsys: pytest.CaptureFixture[str])
     assert capsys.readouterr().out == "m.onnx already has IR version 10; wrote a copy, n.onnx.\n"
     assert main(["convert", "m.onnx", "--ir-version", "10", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
-    assert (document["ok"], document["already_there"], document["output"]) == (True, True, None)
+    assert (document["ok"], document["unchanged"], document["output"]) == (True, True, None)
 
 
 def test_what_is_refused_is_said(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -229,5 +229,5 @@ def test_many_models(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     onnx.save(split_model(), "zoo/old.onnx")
     code = main(["convert", "zoo", "--ir-version", "8", "--no-verify", "-o", "out", "--json", "--jobs", "1"])
     models = json.loads(capsys.readouterr().out)["models"]
-    assert (code, [each["status"] for each in models]) == (0, ["converted", "there"])
+    assert (code, [each["status"] for each in models]) == (0, ["converted", "unchanged"])
     assert onnx.load("out/m.onnx").ir_version == 8

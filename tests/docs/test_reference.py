@@ -26,7 +26,7 @@ EXAMPLES = [(name, example) for name in (*DOCUMENTS, *FILES) for example in SCHE
 # Their keys are names of the model, not of the contract.
 OF_THE_MODEL = ("inputs", "outputs", "operators", "opset", "from", "to", "values", "graphs", "symbols", "attributes")
 # Keys that are there in some documents only.
-OPTIONAL = ("operators", "values", "graphs", "why", "already_there", "beyond", "dry_run", "diff", "element")
+OPTIONAL = ("operators", "values", "graphs", "why", "unchanged", "kept", "dry_run", "diff", "element")
 # In files of operators, a number that would be 0 and a list that would be empty are left out.
 OF_AN_OPERATOR = (
     "notes",
@@ -112,7 +112,7 @@ def with_every_part() -> list[tuple[str, dict]]:
     nested = {"kind": "optional", "dtype": None, "shape": None, "element": {**VALUE, "kind": "sequence"}}
     infer |= {"operators": {"Split": 1}, "values": {"x": VALUE}, "graphs": {"main": {"x": nested}}, "why": [STEP]}
     infer["diagnostics"] = [FOUND]
-    rewrite |= {"already_there": True, "beyond": True, "dry_run": True, "diagnostics": [FOUND]}
+    rewrite |= {"unchanged": True, "kept": True, "dry_run": True, "diagnostics": [FOUND]}
     rewrite["diff"] = {name: [] for name in DIFFERENCES}
     verify["diagnostics"] = [FOUND]
     value = {"location": "main", "name": "x", "old_name": "", "kind": "changed", "before": VALUE, "after": nested}
@@ -166,7 +166,7 @@ CONTRADICTIONS = [
     ("infer", {"diagnostics": [{**FOUND, "code": "E302"}]}),
     ("rewrite", {"ok": False}),
     ("rewrite", {"output": None}),
-    ("rewrite", {"already_there": False}),
+    ("rewrite", {"unchanged": False}),
     ("rewrite", {"verified": None}),
     ("rewrite", {"verified": False}),
     ("rewrite", {"verification": None}),

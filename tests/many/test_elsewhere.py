@@ -114,16 +114,40 @@ def test_a_model_of_a_server(served: str, zoo: Path, cache: Path, run: Run) -> N
     code, out, err = run("upgrade", f"{served}/a.onnx", "--opset", "18", "--no-verify", "-o", "out/")
     assert (code, err) == (0, "")
     assert os.listdir("out") == ["a.opset18.onnx"]
-    assert f"{served}/a.onnx" in out
-    code, out, _ = run("upgrade", f"{served}/no.onnx", "--opset", "18", "-o", "out/")
-    assert code == 1
-    assert "SG101" in out
+    assert out.endswith("wrote out/a.opset18.onnx\n")
+    code, out, err = run("infer", f"{served}/a.onnx")
+    assert (code, out.startswith(f"{served}/a.onnx · opset 13"), err) == (0, True, "")
+    code, out, err = run("upgrade", f"{served}/no.onnx", "--opset", "18", "-o", "out/")
+    assert (code, out) == (2, "")
+    assert "no such file or folder [SG101]" in err
 
 
-def test_a_url_needs_a_folder_for_its_result(zoo: Path, cache: Path, run: Run) -> None:
-    code, out, _ = run("upgrade", f"file://{zoo}/a.onnx", "--opset", "18")
-    assert code == 1
-    assert "the result of a model at a URL needs a folder" in out
+def test_the_result_of_one_url_goes_to_the_current_folder(
+    zoo: Path, cache: Path, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url, here = f"file://{zoo}/a.onnx", tmp_path / "here"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    assert run("upgrade", url, "--opset", "18", "--no-verify")[:2] == (
+        0,
+        "opset 13 → 18 · 1 split rewritten · not verified\nwrote a.opset18.onnx\n",
+    )
+    code, _, err = run("upgrade", url, "--opset", "18", "--no-verify")
+    assert (code, "a.opset18.onnx exists" in err) == (2, True)
+    code, _, err = run("upgrade", url, "--opset", "18", "--in-place")
+    assert (code, "a URL is not written to" in err) == (2, True)
+    assert os.listdir(here) == ["a.opset18.onnx"]
+
+
+def test_the_results_of_many_urls_need_a_folder(zoo: Path, cache: Path, run: Run) -> None:
+    code, out, _ = run("upgrade", f"file://{zoo}/a.onnx", "--opset", "18", "--jobs", "1")
+    assert (code, "the result of a model at a URL needs a folder" in out) == (1, True)
+
+
+def test_a_server_that_nobody_reaches_is_no_missing_file(cache: Path, run: Run) -> None:
+    pytest.importorskip("aiohttp", reason="fsspec reads http with aiohttp")
+    code, _, err = run("infer", "http://host.invalid/a.onnx")
+    assert (code, "its server cannot be reached" in err) == (2, True)
 
 
 @contextlib.contextmanager

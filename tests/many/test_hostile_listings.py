@@ -181,7 +181,7 @@ def test_a_listing_that_does_not_end(server: str) -> None:
         ("zip://x/::nothing", "cannot be "),
         ("frobnicate://x/", "cannot be opened: Protocol not known"),
         ("a+b-c.d://", "cannot be opened: Protocol not known"),
-        ("file:///nowhere/", "cannot be listed: it is not there"),
+        ("file:///nowhere/", "cannot be listed: no such file or folder"),
     ],
 )
 def test_urls_that_lead_nowhere(url: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -193,7 +193,7 @@ def test_urls_that_lead_nowhere(url: str, told: str, tmp_path: Path, monkeypatch
 
 
 def test_a_page_that_is_missing(server: str) -> None:
-    with pytest.raises(SplitgraphError, match="cannot be listed: it is not there"):
+    with pytest.raises(SplitgraphError, match="cannot be listed: no such file or folder"):
         find_sources([f"{server}/none/"])
 
 

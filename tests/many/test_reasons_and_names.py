@@ -53,7 +53,7 @@ def test_why_a_result_is_not_verified(capsys: pytest.CaptureFixture[str]) -> Non
         Outcome("upgrade", "b.onnx", "converted", verdict="equal"),
         # The caller does not want to know.
         Outcome("upgrade", "b.onnx", "converted"),
-        Outcome("upgrade", "b.onnx", "there"),
+        Outcome("upgrade", "b.onnx", "unchanged"),
         Outcome("infer", "b.onnx", "clean"),
     ],
 )
