@@ -323,7 +323,7 @@ def reshape(**options: Any) -> int:
     \b
     splitgraph reshape model.onnx --batch N           (any batch; writes model.reshaped.onnx)
     splitgraph reshape model.onnx --input-shape images=N,3,640,640 --dry-run --diff
-    splitgraph reshape model.onnx --input-shape images=1,3,H,W --follow "main/resize[2]=2*H"
+    splitgraph reshape model.onnx --input-shape tokens=1,T --follow "main/zeros[0]=T"
     splitgraph reshape models/ --batch 8 -o out/      (a folder)
     """
     if not options["shapes"] and options["batch"] is None:

@@ -360,8 +360,8 @@ _code(
     "SG411",
     "OpenVINO cannot read the model",
     "OpenVINO's ONNX frontend creates the IR. It refused the model, crashed, or took too long.",
-    "Give every split explicit lengths first (convert --to split --explicit-lengths): OpenVINO reads more of those. "
-    "Or give dimensions fixed sizes.",
+    "check --target openvino names the nodes that OpenVINO does not read. It reads more splits with explicit lengths "
+    "(convert --to split --explicit-lengths), and more nodes of fixed sizes.",
 )
 _code(
     "SG412",
@@ -694,7 +694,7 @@ _code(
     "not run in the target",
     "The model was to be run in the runtime itself, and was not: the runtime is not installed, or there is nothing to "
     "compare its results with.",
-    "Install the runtime, or name a Python that has it with --runtime-python.",
+    "Install the runtime where it is missing, or name a Python that has it with --runtime-python.",
 )
 
 # 8xx: the installation -------------------------------------------------------------------------------------------

@@ -23,6 +23,9 @@ def nearest(name: object, known: Iterable[str], most: int = 1, cutoff: float = 0
         return []
     names = sorted(known)
     alike = [candidate for candidate in names if candidate.lower() == name.lower()]
+    # "shape" for "input-shape", if no other name has the word.
+    parts = [] if alike else [candidate for candidate in names if name.lower() in candidate.lower().split("-")]
+    alike = parts if len(parts) == 1 else alike
     return alike[:1] or get_close_matches(name, names, n=most, cutoff=cutoff)
 
 

@@ -396,12 +396,11 @@ def advise(node: NodeProto, message: str) -> str:
     positions = _named_inputs(node, message)
     if positions:
         given = " and ".join(_input(node, position) for position in positions)
-        return f"Correct {given}, or what gives it; infer shows the types of all values."
+        return f"Correct {given}, or what gives it; infer --all shows the types of all values."
     if not any(node.input):
         return "Export the node again with a newer exporter, or correct its attributes by the operator's specification."
-    return (
-        f"Correct the shape of {_listed(node.input, 'or')}, also where the model declares it; infer shows all shapes."
-    )
+    shaped = _listed(node.input, "or")
+    return f"Correct the shape of {shaped}, also where the model declares it; infer --all shows all shapes."
 
 
 def _of_attributes(names: Sequence[str], message: str) -> str:

@@ -74,12 +74,16 @@ def _about_what_is_in_the_way(examined: Examined, check: TargetCheck, converted:
     command = convert_command(model, name)
     if examined.ir is not None and not _has_splits_in_the_way(examined, check):
         return f"Convert the original model with {target.label}, or an older release: it writes layers that it reads."
-    if check.ran is not None and check.ran.failed:
+    is_refused = converted is not None and converted.runs is False
+    if check.ran is not None and check.ran.failed and not is_refused:
         return f"Try {command}, which runs its result, too."
     if converted is None:
         return ""
-    if converted.runs is False:
-        fixed = " Fixed sizes may help: splitgraph reshape." if has_open_inputs(examined.model) else ""
+    if is_refused:
+        fixed = ""
+        if has_open_inputs(examined.model):
+            reshape = " ".join(["splitgraph reshape", *_path(model), "--input-shape NAME=SIZES"])
+            fixed = f" Fixed sizes may help: {reshape}."
         others = " ".join(["splitgraph check", *_path(model), "--all-targets"])
         return f"convert knows no other form. For other runtimes: {others}.{fixed}"
     if converted.runs:

@@ -71,7 +71,7 @@ NOT_KNOWN = models.model("y0 = Relu(x)", 14, data="float16[2, 3] x")
         # No form is read, and sizes that are fixed already are no help.
         (FIXED, "mnn", ("convert knows no other form. For other runtimes: splitgraph check --all-targets.",)),
         (OPEN, "mnn", ("convert knows no other form. For other runtimes: splitgraph check --all-targets. "
-                       "Fixed sizes may help: splitgraph reshape.",)),
+                       "Fixed sizes may help: splitgraph reshape --input-shape NAME=SIZES.",)),
         # A version that was not measured keeps its name in the commands.
         (models.LENGTHS, "openvino@2025.1",
          ("To find out, where OpenVINO 2025.1 is installed: splitgraph check --target openvino@2025.1 --run",)),

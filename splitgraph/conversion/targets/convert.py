@@ -31,6 +31,7 @@ from splitgraph.model.onnx_proto import ModelProto
 from splitgraph.model.places import with_nodes
 from splitgraph.model.scopes import VERSIONED_DOMAINS, GraphPath, model_imports, plain_domain, scopes
 from splitgraph.options import STRICT, IRVersion, Leeway
+from splitgraph.runtimes.advice import asked_name
 from splitgraph.runtimes.check import Examined, TargetCheck, check_target, examine, unnamed_dimensions
 from splitgraph.runtimes.target import Target
 from splitgraph.splits.variadic_split_1 import is_variadic_function
@@ -278,7 +279,7 @@ def _unmeasured(check: TargetCheck) -> list[Diagnostic]:
     operators = list(dict.fromkeys(node.operator for node in nodes))
     named = ", ".join(operators[:_MOST_NAMED]) + (" and others" if len(operators) > _MOST_NAMED else "")
     text = f"it is not known whether {check.target.label} reads {len(nodes)} of {len(check.nodes)} nodes ({named})"
-    help = f"splitgraph check --target {check.target.key} says what was not measured."
+    help = f"check --target {asked_name(check.target)} says what was not measured."
     return [diagnostic("SG705", text, nodes[0].node, severity="info", help=help, target=check.target.key)]
 
 
