@@ -38,6 +38,11 @@ def test_sizes_mean_the_same_where_nothing_is_written() -> None:
         splitgraph.verify(MODEL, MODEL, samples=1, engine="reference", try_sizes={"nobody": 2})
 
 
+def test_a_url_is_no_missing_file() -> None:
+    with pytest.raises(splitgraph.ModelError, match=r"^https://host/a.onnx: is a URL, which the command line"):
+        splitgraph.infer("https://host/a.onnx")
+
+
 def test_findings_are_counted() -> None:
     analysis = splitgraph.infer(MODEL, bind={"batch": 2})
     assert "no findings" in repr(analysis)

@@ -184,6 +184,8 @@ def open_model(source: Any, *, weights: Literal["load", "leave"] = "load") -> Lo
     if not isinstance(source, (str, os.PathLike)):
         raise _wrong_type(source)
     require_path(source)
+    if isinstance(source, str) and "://" in source and not os.path.lexists(source):
+        raise model_error("SG101", "is a URL, which the command line and map_models read; give a file here", source)
     path = Path(source)
     if is_ir(path):
         import_whole("splitgraph.formats.openvino_ir")

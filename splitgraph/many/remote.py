@@ -353,7 +353,9 @@ def _read(system: Any, path: str, local: Path, url: str) -> None:
             state.write_text(now, "utf-8")
     except Exception as error:
         # Each protocol has errors of its own.
-        text = f"{url} cannot be read: {path}: {_said(error)}"
+        # The weights of a model have a path of their own.
+        which = "" if url.endswith(path) else f"{path}: "
+        text = f"{url} cannot be read: {which}{_said(error)}"
         raise ModelError(text, [diagnostic("SG101", text, url)]) from error
 
 
