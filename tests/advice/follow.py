@@ -132,7 +132,9 @@ def followed(situation: Situation, advice: Advice) -> str:
                 is_named = False
     if is_named:
         return NAMED
-    return shlex.join(_completed(words, situation)) + comment + more
+    # What is printed with its model is typed as it is.
+    whole = words if given and not given[0].startswith("-") else _completed(words, situation)
+    return shlex.join(whole) + comment + more
 
 
 def is_refused(situation: Situation, advice: Advice, command: str, printed: Printed) -> str:

@@ -70,11 +70,10 @@ def _of_sentence(sentence: str) -> Iterator[Advice]:
     place = 0
     while place < len(words):
         word = _plain(words[place].group())
-        if word == "splitgraph" and place + 1 < len(words) and _plain(words[place + 1].group()) in COMMANDS:
-            given, after = _arguments(
-                words, place + 2, _plain(words[place + 1].group()), _ends(words[place + 1].group())
-            )
-            yield Advice(_plain(words[place + 1].group()), given)
+        if word == "splitgraph" and _is_command([each.group() for each in words[place + 1 : place + 3]]):
+            verb = words[place + 1].group()
+            given, after = _arguments(words, place + 2, _plain(verb), _ends(verb))
+            yield Advice(_plain(verb), given)
         elif _OPTION.fullmatch(word):
             given, after = _arguments(words, place, "", False)
             begin = words[place].start()
@@ -84,6 +83,12 @@ def _of_sentence(sentence: str) -> Iterator[Advice]:
         else:
             after = place + 1
         place = after
+
+
+def _is_command(following: list[str]) -> bool:
+    """Return True for words after "splitgraph" that are a command, or stand where one has to be: before an option."""
+    plain = [_plain(word) for word in following]
+    return bool(plain) and (plain[0] in COMMANDS or (len(plain) > 1 and _OPTION.fullmatch(plain[1]) is not None))
 
 
 def _arguments(words: list[re.Match[str]], place: int, verb: str, ended: bool) -> tuple[tuple[str, ...], int]:
