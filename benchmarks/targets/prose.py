@@ -10,7 +10,8 @@ from typing import NamedTuple
 class Prose(NamedTuple):
     """The runtime's own name, how a model is run in it, and notes by operator and factor. unnamed_dimensions: what it
     does with an input that has a dimension with neither a size nor a name, which no form has; None where nobody tried.
-    untrue_shapes: the same of a declared shape of an inner value that does not hold.
+    untrue_shapes: the same of a declared shape of an inner value that does not hold. shared_constants: the same of a
+    constant that several nodes read: it need not refuse every model that has one.
     """
 
     title: str
@@ -18,6 +19,7 @@ class Prose(NamedTuple):
     notes: Mapping[str, str] = MappingProxyType({})
     unnamed_dimensions: str | None = None
     untrue_shapes: str | None = None
+    shared_constants: str | None = None
 
 
 _ONNXRUNTIME = {
@@ -39,6 +41,7 @@ PROSE = {
             "Split rank=1 returned": "gives tensors of rank 1 with rank 2",
             "Split split=unnamed": "divides by zero on an input without a name",
         },
+        shared_constants="refuses",
     ),
     "tract": Prose(
         "tract",

@@ -46,6 +46,8 @@ def entry_of(measured: Mapping[str, Any]) -> dict[str, Any]:
         "newest_ir_version": newest_ir,
         "unnamed_dimensions": prose.unnamed_dimensions,
         "untrue_shapes": prose.untrue_shapes,
+        # OpenCV 5 gives constants to nodes in another way.
+        "shared_constants": None if measured["version"].startswith("5.") else prose.shared_constants,
     }
 
 

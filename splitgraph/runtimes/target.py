@@ -38,7 +38,8 @@ class Target:
     for more than the table (see `check.failing`): their labels, the traits of their operators, and their factors if
     only these count.
     refuses_unnamed: it refuses an input with a dimension that has neither a size nor a name. refuses_untrue_shapes: it
-    believes what a model declares of inner values, and refuses the model where that does not hold.
+    believes what a model declares of inner values, and refuses the model where that does not hold. mixes_up_constants:
+    it may take several nodes that share a constant for one, and refuse them or compute other values.
     """
 
     name: str
@@ -53,6 +54,7 @@ class Target:
     failed_here: frozenset[tuple[str, frozenset[str], Kind | None]] = frozenset()
     refuses_unnamed: bool = False
     refuses_untrue_shapes: bool = False
+    mixes_up_constants: bool = False
 
     @property
     def is_measured_version(self) -> bool:
@@ -219,4 +221,5 @@ def read_target(document: Mapping[str, Any]) -> Target:
         newest_ir_version=document["newest_ir_version"],
         refuses_unnamed=document["unnamed_dimensions"] == "refuses",
         refuses_untrue_shapes=document["untrue_shapes"] == "refuses",
+        mixes_up_constants=document["shared_constants"] == "refuses",
     )

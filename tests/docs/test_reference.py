@@ -194,6 +194,7 @@ CONTRADICTIONS = [
     ("target", {"newest_opset": 0}),
     ("target", {"unnamed_dimensions": "dies"}),
     ("target", {"untrue_shapes": "dies"}),
+    ("target", {"shared_constants": "dies"}),
     ("target", {"forms": {"split-13-equal": "reads"}}),
 ]
 

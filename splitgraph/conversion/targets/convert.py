@@ -16,6 +16,7 @@ from splitgraph.conversion.plan import Plan
 from splitgraph.conversion.rewrite import Change, Rewrite, step
 from splitgraph.conversion.splits.forms import convert_forms
 from splitgraph.conversion.targets.opsets import Estimate, opsets_to_try
+from splitgraph.conversion.targets.own_constants import with_own_constants
 from splitgraph.conversion.targets.prepared import Prepared
 from splitgraph.conversion.targets.refusals import (
     TargetRefusal,
@@ -67,11 +68,13 @@ def checked_conversion(
     """
     check_ir_version(ir_version)
     # Of what is in nobody's way, nothing changes.
-    starts = starts_of(prepared, target) if check_target(prepared.source, target).has_errors else [prepared]
+    has_errors = check_target(prepared.source, target).has_errors
+    starts = starts_of(prepared, target) if has_errors else [prepared]
     refusals: list[ConversionError] = []
     for start in starts:
         try:
-            return in_other_forms(start, target, opset, ir_version, refusals)
+            rewrite, check = in_other_forms(start, target, opset, ir_version, refusals)
+            return with_own_constants(rewrite, target) if has_errors else rewrite, check
         except ConversionError as error:
             refusals.append(error)
     # What is in the way of a folded model says most: all that goes by folding is gone.
@@ -314,9 +317,10 @@ def _without_functions(model: ModelProto, leeway: Leeway) -> Rewrite | None:
 
 def with_same_nodes(rewrite: Rewrite, target: Target) -> Rewrite:
     """Return the rewrite without what the target refuses of a model whatever its nodes are: imports that nothing uses,
-    dimensions without a name, and a newer IR version. Raises ConversionError for what an older one cannot express.
+    dimensions without a name, constants that nodes share, and a newer IR version. Raises ConversionError for what an
+    older one cannot express.
     """
-    return _with_ir_version(_with_read_interface(rewrite, target), target, None)
+    return _with_ir_version(with_own_constants(_with_read_interface(rewrite, target), target), target, None)
 
 
 def _with_read_interface(rewrite: Rewrite, target: Target) -> Rewrite:

@@ -15,6 +15,7 @@ import onnx
 from splitgraph.conversion.inlining import called_nodes, without_functions
 from splitgraph.conversion.rewrite import Rewrite, step
 from splitgraph.conversion.targets.convert import convert_for_target, in_other_forms, starts_of, with_same_nodes
+from splitgraph.conversion.targets.own_constants import with_own_constants
 from splitgraph.conversion.targets.prepared import Prepared
 from splitgraph.findings.diagnostics import ConversionError, Diagnostic
 from splitgraph.model.places import with_nodes
@@ -110,6 +111,7 @@ def _rewrites(
     for number in range(_MOST_KINDS):
         try:
             rewrite, _ = in_other_forms(start, target, wanted.opsets.get(""), wanted.ir_version)
+            rewrite = with_own_constants(rewrite, target)
         except ConversionError:
             if not number:
                 raise

@@ -139,3 +139,20 @@ def test_declared_shapes_that_do_not_hold_go_where_a_runtime_believes_them() -> 
     assert splitgraph.check(given, "onnxruntime").runs
     given.graph.value_info[0].type.tensor_type.shape.dim[0].dim_param = "N"
     assert splitgraph.check(given, "tract").runs
+
+
+def test_nodes_get_constants_of_their_own_where_a_runtime_mixes_them_up() -> None:
+    """OpenCV 4 refuses a bias of a product that is also that of a sum: torch's exporters write equal ones once."""
+    body = "a = Mul(x, b) m = MatMul(a, w) s = Add(b, m) k = Size(s) c = Cast<to = 1>(k) y = Mul(s, c)"
+    weights = ", ".join(["1, 2, 3, 4"] * 4)
+    given = model(body, "float[2, 3, 4] x", f"<float[4] b = {{1, 2, 3, 4}}, float[4, 4] w = {{{weights}}}>")
+    rewrite = splitgraph.convert(given, target="opencv@4.14.0", verify=True)
+    assert rewrite.verified
+    read = [name for node in rewrite.model.graph.node for name in node.input]
+    constants = {tensor.name for tensor in rewrite.model.graph.initializer}
+    assert "b_2" in constants
+    assert all(read.count(name) == 1 for name in constants if name.startswith("b"))
+    # Others read them, and a model that nothing is known to be in the way of stays.
+    assert "b_2" not in [tensor.name for tensor in splitgraph.convert(given, target="tract").model.graph.initializer]
+    plain = model("a = Mul(x, b) y = Add(a, b)", "float[2, 4] x", "<float[4] b = {1, 2, 3, 4}>")
+    assert splitgraph.convert(plain, target="opencv@4.14.0").model == plain
