@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from splitgraph.conversion.openvino_ir import GraphEditor, NewPort, Place, nodes_of
+from splitgraph.conversion.ir_editor import GraphEditor, NewPort, Place, nodes_of
 from splitgraph.formats.openvino_ir import Graph, OpenVINOModel, Port
 from splitgraph.inference.openvino_ir import mirror
 from splitgraph.model.scopes import MAIN

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 from xml.etree.ElementTree import Element
 
-from splitgraph.conversion.openvino_ir import Place, graph_at
+from splitgraph.conversion.ir_editor import Place, graph_at
 from splitgraph.conversion.plan import Plan
 from splitgraph.conversion.rewrite import GivenSizes, Rewrite
 from splitgraph.conversion.sizes.baked import is_right

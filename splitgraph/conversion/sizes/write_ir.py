@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
 
-from splitgraph.conversion.openvino_ir import GraphEditor, NewPort, Place, graph_at, insert_input, nodes_of, set_data
+from splitgraph.conversion.ir_editor import GraphEditor, NewPort, Place, graph_at, insert_input, nodes_of, set_data
+from splitgraph.conversion.layer_draft import LayerDraft, LayerValue, as_read
 from splitgraph.conversion.rewrite import Change
 from splitgraph.conversion.sizes.follow import Follower
 from splitgraph.conversion.sizes.formulas import NotWritable, SizeFormulas, plain_target
@@ -23,34 +23,6 @@ from splitgraph.model.scopes import MAIN, GraphPath
 from splitgraph.model.value_type import UNKNOWN, Contents, ValueType
 
 _INT64 = "int64"
-# What the layers are told that compute elementwise.
-_NUMPY = {"auto_broadcast": "numpy"}
-# The layer that is an operator of ONNX, with its version and attributes. An axis of a Gather is an input.
-_LAYERS: Mapping[str, tuple[str, str, Mapping[str, str]]] = {
-    "Add": ("Add", "opset1", _NUMPY),
-    "Concat": ("Concat", "opset1", {}),
-    "Div": ("Divide", "opset1", {**_NUMPY, "m_pythondiv": "true"}),
-    "Expand": ("Broadcast", "opset3", {"mode": "bidirectional"}),
-    "Gather": ("Gather", "opset8", {"batch_dims": "0"}),
-    "Greater": ("Greater", "opset1", _NUMPY),
-    "Max": ("Maximum", "opset1", _NUMPY),
-    "Mul": ("Multiply", "opset1", _NUMPY),
-    "Not": ("LogicalNot", "opset1", {}),
-    "Range": ("Range", "opset4", {"output_type": "i64"}),
-    "Reshape": ("Reshape", "opset1", {"special_zero": "false"}),
-    "Shape": ("ShapeOf", "opset3", {"output_type": "i64"}),
-    "Slice": ("Slice", "opset8", {}),
-    "Squeeze": ("Squeeze", "opset1", {}),
-    "Sub": ("Subtract", "opset1", _NUMPY),
-    "Where": ("Select", "opset1", _NUMPY),
-}
-
-
-class _LayerValue(NamedTuple):
-    """A value of the IR: the port that gives it, and what stands in a port that reads it."""
-
-    place: Place
-    port: NewPort
 
 
 @dataclass(slots=True)
@@ -62,7 +34,7 @@ class LayerWriter:
     walked: Walked
     follower: Follower
     changes: list[Change] = field(default_factory=list)
-    _computed: dict[GraphPath, dict[DimLike, _LayerValue]] = field(default_factory=dict)
+    _computed: dict[GraphPath, dict[DimLike, LayerValue]] = field(default_factory=dict)
 
     def run(self) -> None:
         """Edit the layers in graph order. Raises NotWritable."""
@@ -73,7 +45,7 @@ class LayerWriter:
             editor, layers = GraphEditor(self.copy, graph), nodes_of(graph)
             for index in sorted(edited):
                 layer = layers[index]
-                draft = _LayerDraft(self, editor, layer, path)
+                draft = _SizedLayers(self, editor, layer, path)
                 try:
                     why = self._edit(draft, graph, (path, index))
                 except NotWritable as reason:
@@ -88,7 +60,7 @@ class LayerWriter:
         places: list[NodePlace] = [*follower.edits, *follower.values, *(each[:2] for each in follower.expanded)]
         return {index for where, index in places if where == path}
 
-    def _edit(self, draft: _LayerDraft, graph: Graph, place: NodePlace) -> list[str]:
+    def _edit(self, draft: _SizedLayers, graph: Graph, place: NodePlace) -> list[str]:
         """Edit a layer. Return what changes, as people read it."""
         layer, why = draft.layer, list[str]()
         for position, contents in sorted(self.follower.edits.get(place, {}).items()):
@@ -117,7 +89,7 @@ class LayerWriter:
                 why.append(f"input {position} is repeated to [{', '.join(map(str, shape))}]")
         return why
 
-    def _elements(self, draft: _LayerDraft, graph: Graph, position: int, contents: Contents) -> _LayerValue:
+    def _elements(self, draft: _SizedLayers, graph: Graph, position: int, contents: Contents) -> LayerValue:
         layer = draft.layer
         items: list[DimLike] = [self.follower.wanted.after(item) for item in contents.items]  # type: ignore[arg-type]
         if layer.type == "Reshape":
@@ -128,7 +100,7 @@ class LayerWriter:
         dtype = known or _INT64
         return draft.elements(items, contents.shape, dtype)
 
-    def _target(self, draft: _LayerDraft, graph: Graph, items: list[DimLike]) -> list[DimLike]:
+    def _target(self, draft: _SizedLayers, graph: Graph, items: list[DimLike]) -> list[DimLike]:
         """Return the target of a Reshape with 0 and -1. A layer whose zeros copy nothing learns to, if it has none."""
         layer = draft.layer
         copies = layer.data.get("special_zero", "").strip().lower() in ("true", "1")
@@ -138,10 +110,10 @@ class LayerWriter:
             set_data(layer, {**layer.data, "special_zero": "true"})
         return plain
 
-    def _read(self, graph: Graph, layer: Layer, port: Port, path: GraphPath) -> tuple[_LayerValue, ValueType]:
+    def _read(self, graph: Graph, layer: Layer, port: Port, path: GraphPath) -> tuple[LayerValue, ValueType]:
         """Return what a port reads, and its type."""
-        place, dims = graph.sources[layer.id, port.id], [-1 if dim is None else dim for dim in port.dims or ()]
-        return _LayerValue(place, NewPort(port.precision, dims)), self.type_of(path, place)
+        value = as_read(graph, layer, port)
+        return value, self.type_of(path, value.place)
 
     def type_of(self, path: GraphPath, place: Place) -> ValueType:
         """Return the type of a value, as the walk found it."""
@@ -158,50 +130,33 @@ def _with_rest(items: list[DimLike]) -> list[DimLike]:
     return [-1 if index == open_ones[0] else item for index, item in enumerate(items)]
 
 
-class _LayerDraft(SizeFormulas[_LayerValue]):
-    """The layers that stand before one layer, by the operators of ONNX that they are."""
+class _SizedLayers(LayerDraft, SizeFormulas[LayerValue]):
+    """The layers that stand before one layer whose inputs get other sizes."""
 
     def __init__(self, writer: LayerWriter, editor: GraphEditor, layer: Layer, path: GraphPath) -> None:
-        super().__init__(writer.follower.wanted.places, writer._computed.setdefault(path, {}))
-        self.writer, self.editor, self.layer, self.path = writer, editor, layer, path
+        LayerDraft.__init__(self, editor, layer)
+        SizeFormulas.__init__(self, writer.follower.wanted.places, writer._computed.setdefault(path, {}))
+        self.writer, self.path = writer, path
 
-    def write(self, op_type: str, inputs: Sequence[_LayerValue], hint: str, **attributes: Any) -> _LayerValue:
-        """Write a layer with one output."""
-        type_, version, data = _LAYERS[op_type]
-        port = _made(op_type, [each.port for each in inputs], attributes)
-        if op_type == "Gather":
-            inputs = [*inputs, self.constant(np.array(attributes["axis"]), "axis")]
-        elif op_type == "Slice":
-            inputs = [*inputs[:3], self.list_of([1], "step"), *inputs[3:]]
-        elif op_type == "Concat":
-            data = {"axis": str(attributes["axis"])}
-        return _LayerValue(self.editor.layer(self.layer, hint, type_, version, data, inputs, [port]), port)
-
-    def constant(self, array: Any, hint: str) -> _LayerValue:
-        dtype = str(array.dtype)
-        return _LayerValue(
-            self.editor.constant(self.layer, hint, array, dtype), NewPort(precision_of(dtype), array.shape)
-        )
-
-    def list_of(self, numbers: Sequence[int], hint: str) -> _LayerValue:
+    def list_of(self, numbers: Sequence[int], hint: str) -> LayerValue:
         return self.constant(np.array(numbers, np.int64), hint)
 
-    def dimension(self, name: str) -> _LayerValue:
+    def dimension(self, name: str) -> LayerValue:
         if self.path != MAIN:
             raise NotWritable(f"it is in a body, which cannot read the dimension {name} of an input")
         place = self.place_of(name)
         source = next(port for port, value in self.writer.mirrored.names[MAIN].items() if value == place.input)
         known = self.writer.type_of(MAIN, source)
         dims = [dim if isinstance(dim, int) else -1 for dim in known.shape or ()]
-        given = _LayerValue(source, NewPort(precision_of(known.dtype or _INT64), dims))
+        given = LayerValue(source, NewPort(precision_of(known.dtype or _INT64), dims))
         shape = self.write("Shape", [given], "shape")
         return self.write("Gather", [shape, self.list_of([place.axis], "axis")], name, axis=0)
 
-    def cast(self, value: _LayerValue, dtype: str) -> _LayerValue:
+    def cast(self, value: LayerValue, dtype: str) -> LayerValue:
         data, port = {"destination_type": name_of(dtype)}, NewPort(precision_of(dtype), value.port.dims)
-        return _LayerValue(self.editor.layer(self.layer, "cast", "Convert", "opset1", data, [value], [port]), port)
+        return LayerValue(self.editor.layer(self.layer, "cast", "Convert", "opset1", data, [value], [port]), port)
 
-    def elements(self, items: Sequence[DimLike], shape: tuple[int, ...], dtype: str) -> _LayerValue:
+    def elements(self, items: Sequence[DimLike], shape: tuple[int, ...], dtype: str) -> LayerValue:
         """Write sizes as a tensor of a shape."""
         if all(isinstance(item, int) for item in items):
             most = np.iinfo(dtype).max if np.dtype(dtype).kind in "iu" else None
@@ -214,28 +169,3 @@ class _LayerDraft(SizeFormulas[_LayerValue]):
         elif len(shape) != 1:
             made = self.write("Reshape", [made, self.list_of(shape, "shape")], "size")
         return made if dtype == _INT64 else self.cast(made, dtype)
-
-
-def _made(op_type: str, inputs: Sequence[NewPort], attributes: Mapping[str, Any]) -> NewPort:
-    """Return the port of what an operator gives. Dimensions that have to be inferred are -1, until all are."""
-    dims = inputs[0].dims
-    if op_type in ("Expand", "Reshape"):
-        dims = [-1] * inputs[1].dims[0]
-    elif op_type == "Gather":
-        dims = [*dims[: attributes["axis"]], *inputs[1].dims, *dims[attributes["axis"] + 1 :]]
-    elif op_type == "Shape":
-        dims = [len(dims)]
-    elif op_type == "Slice":
-        dims = [-1] * len(dims)
-    elif op_type == "Concat":
-        dims = [sum(each.dims[0] for each in inputs)] if len(dims) == 1 else [-1] * len(dims)
-    elif op_type == "Squeeze":
-        dims = []
-    elif op_type == "Range":
-        dims = [-1]
-    else:
-        rank = max(len(each.dims) for each in inputs)
-        known = {tuple(each.dims) for each in inputs if len(each.dims) == rank}
-        dims = known.pop() if len(known) == 1 else [-1] * rank
-    given = {"Greater": "BOOL", "Range": "I64", "Shape": "I64", "Where": inputs[-1].precision}
-    return NewPort(given.get(op_type, inputs[0].precision), dims)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from splitgraph.conversion.openvino_ir import GraphEditor, NewPort, Place
+from splitgraph.conversion.ir_editor import GraphEditor, NewPort, Place
 from splitgraph.conversion.sizes.convert_ir import with_shapes
 from splitgraph.formats.openvino_ir import Graph, Layer, OpenVINOModel, Port
 from splitgraph.inference.openvino_ir import mirror
