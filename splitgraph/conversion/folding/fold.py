@@ -57,7 +57,7 @@ def convert_folded(
 class _Folding:
     """A model on its way. given: the caller's. walked: the inference of the model as it is now. told: notes about it.
     nonempty, rounds: as `convert_folded`. budget: what the constants may take. unread: the initializers that nobody
-    read at first.
+    read at first. functions: the model's own as it is now, whose names may be those of operators of ai.onnx.
     """
 
     given: ModelProto
@@ -68,6 +68,7 @@ class _Folding:
     rounds: bool = False
     budget: ByteBudget = field(default_factory=ByteBudget)
     unread: set[str] = field(default_factory=set)
+    functions: frozenset[FunctionKey] = frozenset()
 
     def run(self) -> None:
         """Take all steps."""
@@ -91,10 +92,11 @@ class _Folding:
         plan = Plan(left_out=find_left_out(model, self.walked.scopes), known=self.walked)
         plan.notes, self.told.notes = self.told.notes, []
         names = FreshNames(used_names(model, self.walked.scopes))
+        self.functions = frozenset(map(function_key, model.functions))
         for root in roots(self.walked.scopes):
             plan.start(root)
             uses = Uses(root, keeps_inputs=not (self.walked.leeway.assume_defaults or self._as_nodes))
-            elements = Elements(self.walked, uses, self._functions, rounds=self.rounds)
+            elements = Elements(self.walked, uses, self.functions, rounds=self.rounds)
             plan_step(plan, uses, elements, names)
             plan.rounding |= elements.has_rounded
         plan.blockers += plan.needed(self.walked)
@@ -115,11 +117,6 @@ class _Folding:
             self.rewrite = self.rewrite.then(step(copy, drop_shapes(copy, untrue)))
 
     @property
-    def _functions(self) -> frozenset[FunctionKey]:
-        """The model's own functions, whose names may be those of operators of ai.onnx."""
-        return frozenset(map(function_key, self.rewrite.model.functions))
-
-    @property
     def _as_nodes(self) -> bool:
         """True where the IR version makes an input of each initializer."""
         return self.rewrite.model.ir_version < INITIALIZER_IR_VERSION
@@ -133,10 +130,10 @@ class _Folding:
         plan_constants(plan, self.rewrite.model, elements, uses, self.budget)
 
     def _bypass(self, plan: Plan, uses: Uses, elements: Elements, names: FreshNames) -> None:
-        plan_bypass(plan, self.walked, elements, uses, self._functions)
+        plan_bypass(plan, self.walked, elements, uses, self.functions)
 
     def _say_sizes(self, plan: Plan, uses: Uses, elements: Elements, names: FreshNames) -> None:
-        SaidSizes(plan, self.walked, elements, uses, names, self._functions, self._as_nodes, self.nonempty).run()
+        SaidSizes(plan, self.walked, elements, uses, names, self.functions, self._as_nodes, self.nonempty).run()
 
     def _shorten_formulas(self, plan: Plan, uses: Uses, elements: Elements, names: FreshNames) -> None:
         if MAIN in uses.scopes:
