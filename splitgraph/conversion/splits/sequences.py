@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from splitgraph.conversion.builders import Emission, axes_node, new_emission
@@ -73,7 +74,7 @@ def plan_sequences(
     why. why: the reason of the changes. target_at: what a sequence becomes at an opset. only: the nodes to convert, by
     path of the graph and index; None for all.
     """
-    definitions: Definitions | None = None
+    values: _SequenceUses | None = None
     for scope in root:
         details: GraphDetail = walked.graphs.get(scope.path) or GraphDetail()
         for index, detail in details.splits.items():
@@ -81,8 +82,8 @@ def plan_sequences(
                 continue
             node = scope.nodes[index]
             location = f"{scope.location}/{node_label(node, index)}"
-            definitions = definitions or Definitions(root)
-            readers = _readers(walked, root, definitions, scope, node, detail)
+            values = values or _SequenceUses(root)
+            readers = _readers(walked, values, scope, node, detail)
             if isinstance(readers, str):
                 plan.notes.append(diagnostic("SG408", f"kept as a sequence: {readers}", location, severity="info"))
                 continue
@@ -91,13 +92,39 @@ def plan_sequences(
                 _plan_sequence(plan, model, scope, index, detail, readers, names, why, variant, explicit_lengths)
 
 
+class _SequenceUses:
+    """Where the values of a root are defined and read: looked up once for each of many sequences."""
+
+    def __init__(self, root: Sequence[Scope]) -> None:
+        self._definitions = Definitions(root)
+        # By name, the graphs of the root that read a value, or return it, with the nodes that do.
+        self._reading: defaultdict[str, dict[int, list[int]]] = defaultdict(dict)
+        self._returning: defaultdict[str, set[int]] = defaultdict(set)
+        self._root = root
+        for place, scope in enumerate(root):
+            outputs = scope.proto.output if scope.is_function else [value.name for value in scope.proto.output]
+            for name in outputs:
+                self._returning[name].add(place)
+            for index, node in enumerate(scope.nodes):
+                for name in dict.fromkeys(node.input):
+                    self._reading[name].setdefault(place, []).append(index)
+
+    def readers_of(self, name: str, scope: Scope) -> Iterator[tuple[Scope, bool, Sequence[int]]]:
+        """Yield each graph that uses a value of a graph: whether it returns the value, and the nodes that read it."""
+        reading, returning = self._reading.get(name, {}), self._returning.get(name, set())
+        for place in sorted({*reading, *returning}):
+            inner = self._root[place]
+            if self._definitions.home(inner.path, name) == scope.path:
+                yield inner, place in returning, reading.get(place, ())
+
+
 def _drops_axis(node: NodeProto) -> bool:
     """Return True for a node with keepdims=0, or with a keepdims that the enclosing function gives."""
     return any(attribute.name == "keepdims" and attribute_value(attribute) != 1 for attribute in node.attribute)
 
 
 def _readers(
-    walked: Walked, root: Sequence[Scope], definitions: Definitions, scope: Scope, node: NodeProto, detail: SplitDetail
+    walked: Walked, values: _SequenceUses, scope: Scope, node: NodeProto, detail: SplitDetail
 ) -> list[Reader] | str:
     """Return the nodes that read the sequence, or the reason why it must stay a sequence."""
     split = detail.split
@@ -115,15 +142,11 @@ def _readers(
         return "the lengths of its parts depend on a dimension in a way that Split has no form for"
     name = node.output[0]
     readers = []
-    for inner in root:
-        if definitions.home(inner.path, name) != scope.path:
-            continue
-        outputs = inner.proto.output if inner.is_function else [value.name for value in inner.proto.output]
-        if name in outputs:
+    for inner, is_output, indices in values.readers_of(name, scope):
+        if is_output:
             return "the sequence itself is an output"
-        for index, reader in enumerate(inner.nodes):
-            if name not in reader.input:
-                continue
+        for index in indices:
+            reader = inner.nodes[index]
             if reader.op_type not in ("SequenceAt", "SequenceLength", "ConcatFromSequence") or reader.domain not in (
                 "",
                 "ai.onnx",
