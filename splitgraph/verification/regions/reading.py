@@ -27,6 +27,7 @@ import numpy.typing as npt
 import onnx
 
 from splitgraph.model.schemas import kinds
+from splitgraph.model.scopes import reads
 from splitgraph.verification.comparison import Comparison
 from splitgraph.verification.regions.constants import HeldConstant, held_constants
 from splitgraph.verification.regions.folding import computed_tables
@@ -51,6 +52,8 @@ _ROUNDINGS = 10
 # A factor that makes no shorter length longer than this is none.
 _LONGEST_FACTOR = 2**20
 _RESIZING = frozenset({"Resize", "Upsample"})
+# A prime that no size is.
+_NO_SIZE = 1000003
 # A constant of one model with more elements is not copied.
 _MOST_OF_ONE = 2**20
 # Operators that read all elements of a constant whenever they compute anything.
@@ -301,17 +304,45 @@ def questions(
     models: Sequence[onnx.ModelProto], folders: Sequence[Path | None], changes: Sequence[ConstantChange]
 ) -> Iterator[ReadingQuestion]:
     """Yield what runs of a region should read."""
+    targets = [_in_targets(model) for model in models]
     for (number, change), side in itertools.product(enumerate(changes), (0, 1)):
         array, other = change.arrays[side], change.arrays[1 - side]
         places = change.places[side]
         for group in np.array_split(places, min(_GROUPS, places.size)) if places.size else ():
             group = group[~_is_no_length(array.reshape(-1)[group])]
             if group.size:
-                made = (
+                made = [
                     _with_elements(models[side], change.positions[side], spoiled)
                     for spoiled in _spoiled(array, other, group)
-                )
-                yield ReadingQuestion(number, side, [] if change.is_pattern else list(made))
+                ]
+                if change.only in (None, side) and change.positions[side] in targets[side]:
+                    made.append(_with_elements(models[side], change.positions[side], _with_no_size(array, group)))
+                yield ReadingQuestion(number, side, [] if change.is_pattern else made)
+
+
+def _in_targets(model: onnx.ModelProto) -> set[int]:
+    """Return the constants that only say the targets of Reshapes, alone or put together with others. There, 0 and -1
+    can say the same as their neighbours, and no number is a limit.
+    """
+    targets, others = set[str](), {output.name for output in model.graph.output}
+    # Who reads a value comes behind who makes it.
+    for node in reversed(model.graph.node):
+        joins = node.op_type == "Concat" and node.output[0] in targets - others
+        inputs = [*node.input]
+        if joins or node.op_type == "Reshape":
+            first = 0 if joins else 1
+            targets.update(inputs[first:])
+            inputs = inputs[:first]
+        others.update(inputs, {*reads(node)} - {*node.input})
+    held = held_constants(model, has_all_attributes=True)
+    return {number for number, constant in enumerate(held) if constant.name in targets - others}
+
+
+def _with_no_size(array: Array, places: Array) -> Array:
+    """Return a target with a number that no size is."""
+    flat = np.array(array).reshape(-1)
+    flat[places] = _NO_SIZE
+    return flat.reshape(array.shape)
 
 
 def _is_no_length(elements: Array) -> Array:

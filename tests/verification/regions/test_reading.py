@@ -452,6 +452,35 @@ def test_a_copy_has_other_elements_where_the_models_differ_and_nowhere_else(dtyp
             assert (array != own).tolist() == [False, True, False]
 
 
+# What reads [1, 2, 4] or [0, 2, 4], and whether it only says the target of a Reshape.
+READERS = {
+    "a target": ("y = Reshape(x, s)", True),
+    "put together": ("n = Shape<start = 1>(x) t = Concat<axis = 0>(s, n) y = Reshape(x, t)", True),
+    "data": ("y = Reshape(s, s)", False),
+    "a limit besides": ("l = Less(s, s) r = Reshape(x, s) y = Where(l, r, r)", False),
+    "a limit, put together": ("t = Concat<axis = 0>(s, s) l = Less(t, t) y = Reshape(l, t)", False),
+    "a result": ("y = Concat<axis = 0>(s, s)", False),
+    "a body": (
+        "r = Reshape(x, s) y = If(c) <then_branch = a () => (bool[n] p) { p = Less(s, s) }, "
+        "else_branch = b () => (bool[n] q) { q = Less(s, s) }>",
+        False,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_a_target_gets_a_number_that_no_size_is(name: str) -> None:
+    """0, 1 and -1 may all mean one size; of a limit, a number far beyond it shows nothing."""
+    body, is_target = READERS[name]
+    line = "float[1, 8] x, bool c => float[n] y"
+    models = [parsed(line, body, s=I64(sizes)) for sizes in ([1, 2, 4], [0, 2, 4])]
+    changes = find_changes(models, (None, None), 1e-4)
+    (change,) = (each for each in changes if len(each.arrays[0]) == 3)
+    asked = list(questions(models, (None, None), [change]))
+    targets = [numpy_helper.to_array(copy.graph.initializer[0]).tolist() for each in asked for copy in each.models]
+    assert ([1000003, 2, 4] in targets) == is_target
+
+
 # Two bodies, and whether the elements of a constant differ.
 SMALL = {
     "rounding": ("y = Add(x, c)", F([1, 2]), F([1, 2.00001]), False),
