@@ -71,7 +71,7 @@ def test_every_version_has_a_variant(schema: OpSchema) -> None:
 def test_every_version_has_a_kernel_of_its_own(schema: OpSchema) -> None:
     assert schema.since_version in ONNX_KERNEL_VERSIONS[schema.name], (
         f"write a kernel of {label(schema)} in splitgraph/verification/reference/kernels.py, from the operator's "
-        "document and not from the variant, and list the version in ONNX_KERNEL_VERSIONS"
+        "document and not from the variant, and list the version in its table of versions"
     )
 
 

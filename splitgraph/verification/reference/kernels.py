@@ -36,19 +36,19 @@ _FLOATS = frozenset({"float16", "float32", "float64"})
 _INTEGERS = frozenset({"uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64"})
 _ALL_UNTIL_11 = _FLOATS | _INTEGERS | {"bool", "string", "complex64", "complex128"}
 _ALL_SINCE_13 = _ALL_UNTIL_11 | {"bfloat16"}
-_SPLIT_TYPES = {1: _FLOATS, 2: _ALL_UNTIL_11, 11: _ALL_UNTIL_11, 13: _ALL_SINCE_13, 18: _ALL_SINCE_13}
-_SPLIT_ATTRIBUTES = {
-    1: {"axis", "split"},
-    2: {"axis", "split"},
-    11: {"axis", "split"},
-    13: {"axis"},
-    18: {"axis", "num_outputs"},
+# Of each version, the element types and the attributes.
+_SPLITS = {
+    1: (_FLOATS, {"axis", "split"}),
+    2: (_ALL_UNTIL_11, {"axis", "split"}),
+    11: (_ALL_UNTIL_11, {"axis", "split"}),
+    13: (_ALL_SINCE_13, {"axis"}),
+    18: (_ALL_SINCE_13, {"axis", "num_outputs"}),
 }
 _SEQUENCE_TYPES = {11: _ALL_UNTIL_11, 24: _ALL_SINCE_13}
 
 ONNX_KERNEL_VERSIONS: Mapping[str, tuple[int, ...]] = {
-    "Split": (1, 2, 11, 13, 18),
-    "SplitToSequence": (11, 24),
+    "Split": tuple(_SPLITS),
+    "SplitToSequence": tuple(_SEQUENCE_TYPES),
     "StringSplit": (20,),
 }
 
@@ -56,17 +56,18 @@ ONNX_KERNEL_VERSIONS: Mapping[str, tuple[int, ...]] = {
 def run_split(
     since_version: int, inputs: Sequence[Array | None], attributes: Mapping[str, Any], num_outputs: int
 ) -> list[Array]:
-    """Run version 1, 2, 11, 13 or 18 of ai.onnx Split.
+    """Run a version of ai.onnx Split.
 
     inputs: the data, and the lengths if the version has such an input; None for an omitted one. attributes: by name,
     None for an absent one. num_outputs: outputs of the node, with omitted ones. Raises KernelError for a node that the
     version does not allow.
     """
-    if since_version not in _SPLIT_TYPES:
+    if since_version not in _SPLITS:
         raise KernelError(f"Split-{since_version} is not a version of Split")
-    given = _present(attributes, _SPLIT_ATTRIBUTES[since_version], f"Split-{since_version}")
+    types, names = _SPLITS[since_version]
+    given = _present(attributes, names, f"Split-{since_version}")
     data, lengths_input = _take_inputs(inputs, 1 if since_version in (2, 11) else 2, f"Split-{since_version}")
-    _check_type(data, _SPLIT_TYPES[since_version], f"Split-{since_version}")
+    _check_type(data, types, f"Split-{since_version}")
     if num_outputs < 1:
         raise KernelError("Split needs at least one output")
     axis = _check_axis(given.get("axis", 0), data.ndim)
