@@ -20,9 +20,10 @@ from splitgraph.conversion.sizes.rules import SAYING
 from splitgraph.conversion.sizes.rules_ir import LAYERS
 from splitgraph.formats.openvino_ir import load_ir
 from splitgraph.inference.alone import Alone, Given, Source
+from splitgraph.inference.context import RULES
 from splitgraph.inference.openvino_ir import infer_ir, mirror
-from splitgraph.inference.rules import load_openvino_rules
-from splitgraph.model.schemas import kinds
+from splitgraph.inference.rules import load_openvino_rules, load_rules
+from splitgraph.model.schemas import kinds, table
 from splitgraph.model.schemas.kinds import LAYER_DOMAIN, LAYER_SHAPE_INPUTS, SHAPE_INPUTS, may_draw, shape_inputs
 from splitgraph.model.scopes import MAIN
 from splitgraph.model.value_type import DTYPE_NAMES, UNKNOWN, tensor
@@ -239,6 +240,16 @@ def test_an_operator_has_one_kind() -> None:
     listed = [name for text in kinds._KINDS.values() for name in text.split()]
     assert len(listed) == len({*listed})
     assert {*kinds.MOVED_BY_DEFAULT} == kinds._of(1, "placed by default")
+
+
+def test_every_operator_has_a_kind_or_an_inference_rule() -> None:
+    load_rules()
+    rows = [line.split("\t") for line in table.TABLE.read_text(encoding="utf-8").splitlines()]
+    known = {name for text in kinds._KINDS.values() for name in text.split()} | {*RULES}
+    missing = {row[1] for row in rows if row[0] == "" and "deprecated" not in row[2]} - known
+    assert not missing, (
+        f"name {sorted(missing)} in a row of _KINDS in splitgraph/model/schemas/kinds.py, or write an inference rule"
+    )
 
 
 def test_what_keeps_the_shape_of_the_first_input() -> None:
