@@ -18,6 +18,7 @@ _SCRIPTS = (
     "repeats.js",
     "bars.js",
     "boxes.js",
+    "column.js",
     "layout.js",
     "frames.js",
     "draw.js",

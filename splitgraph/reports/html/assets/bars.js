@@ -7,7 +7,7 @@ const LAST_SEGMENTS = 2;
 const GAP = 2;
 const NARROWEST = 3;
 const BAR_FONT = "500 12px mono";
-const CAPTION_FONT = "10px mono";
+const CAPTION_FONT = "11px mono";
 const CAPTION_HEIGHT = 13;
 const PART_COLOURS = 8;
 

@@ -2,11 +2,14 @@
 
 const FRAME_HEAD = 38;
 const FRAME_PAD = 12;
+// Room for edges beside a frame.
+const PASSING = 32;
+const LEAST_BOX = 200;
 const BAR_HEIGHT = 32;
 const SPLIT_HEAD = 34;
 const SPLIT_PAD = 12;
 const NEEDS_HEIGHT = 15;
-const LABEL_FONT = "10.5px mono";
+const LABEL_FONT = "11px mono";
 const LABEL_LINE = 13;
 const PILL_ROW = 30;
 // Inputs or outputs that are written in one box.
@@ -21,12 +24,12 @@ const MOST_BOXES = 36;
 const MOST_IN_FRAME = 60;
 const MOST_DOTS = 24;
 
-/** A block as a box with its size. */
-function measured(level, block, isOpen) {
-  if (block.kind === "repeat") return repeatBox(level, block, isOpen);
+/** A block as a box with its size. setting: as of layoutBlocks. */
+function measured(level, block, setting) {
+  if (block.kind === "repeat") return repeatBox(level, block, setting);
   const { item } = block;
   const box = { block, item, key: block.key, kind: item.kind, ins: item.ins, outs: item.outs };
-  if (item.kind === "stretch") return isOpen(block.key) ? openStretch(level, box, isOpen) : stretchBox(level, box);
+  if (item.kind === "stretch") return setting.isOpen(block.key) ? openStretch(level, box, setting) : stretchBox(level, box, setting);
   if (item.values.length) return pillBox(level, box);
   const graph = level.graph;
   const split = graph.splitOf.get(item.node);
@@ -39,7 +42,7 @@ function measured(level, block, isOpen) {
     const name = Math.min(300, textWidth(shortened(box.name, LONGEST_NAME), LABEL_FONT) + head);
     box.needs = needsText(split);
     const needs = Math.min(300, textWidth(box.needs, LABEL_FONT));
-    box.w = Math.max(barWidth(split), name, needs) + 2 * SPLIT_PAD;
+    box.w = within(Math.max(barWidth(split), name, needs) + 2 * SPLIT_PAD, setting);
     const narrow = narrowCaptions(split, box.w - 2 * SPLIT_PAD);
     box.narrow = new Set(narrow.map((caption) => caption.part));
     const captions = narrow.length ? CAPTION_HEIGHT : 0;
@@ -75,7 +78,7 @@ function addBodies(box) {
 
 function withTags(box) {
   if (box.tags?.length) {
-    box.tagWidth = box.tags.reduce((sum, tag) => sum + textWidth(tag.text, "600 10.5px sans") + 26, 0);
+    box.tagWidth = box.tags.reduce((sum, tag) => sum + textWidth(tag.text, "600 11px sans") + 26, 0);
     box.w = Math.max(box.w, box.tagWidth + 12);
   }
   return box;
@@ -100,7 +103,7 @@ function pillBox(level, box) {
   const hidden = values.length - shown.length;
   if (hidden) box.rows.push({ name: `… ${hidden.toLocaleString("en")} more`, type: "" });
   box.name = level.graph.value(box.item.values[0]);
-  box.role = textWidth(box.kind, "600 9.5px sans") + 8;
+  box.role = textWidth(box.kind, "600 11px sans") + 8;
   const widths = box.rows.map((row) =>
     Math.max(textWidth(row.name, "600 11px mono") + box.role, textWidth(row.type, LABEL_FONT)),
   );
@@ -109,10 +112,10 @@ function pillBox(level, box) {
   return box;
 }
 
-function stretchBox(level, box) {
+function stretchBox(level, box, setting) {
   box.caption = operatorCaption(level.graph, box.item.nodes);
   box.title = count(box.item.nodes.length, "node");
-  box.w = Math.max(130, textWidth(box.caption, "11px sans") + 36);
+  box.w = within(Math.max(130, textWidth(box.caption, "11px sans") + 36), setting);
   box.h = 46;
   return box;
 }
@@ -127,13 +130,23 @@ function operatorCaption(graph, nodes) {
   return [...words, ...(common.length > 3 ? ["…"] : [])].join(" · ");
 }
 
-function openStretch(level, box, isOpen) {
+function openStretch(level, box, setting) {
   box.kind = "open";
   box.title = count(box.item.nodes.length, "node");
   box.level = level.opened.get(box.key) ?? stretchLevel(level.graph, box.item);
   level.opened.set(box.key, box.level);
   const blocks = box.level.items.map((_, index) => itemBlock(box.level, index));
-  return framed(box, layoutBlocks(box.level, blocks, isOpen, { top: true, bottom: true }), 150);
+  return framed(box, layoutBlocks(box.level, blocks, insideFrame(setting), { top: true, bottom: true }), 150);
+}
+
+/** The setting of what is drawn in a frame: its sides, and the edges that pass it, take some of the room. */
+function insideFrame({ isOpen, room }) {
+  return { isOpen, room: room - 2 * FRAME_PAD - PASSING };
+}
+
+/** A width that leaves room for edges beside the box, as far as its text can be shortened. */
+function within(width, { room }) {
+  return Math.min(width, Math.max(LEAST_BOX, room - 2 * PASSING));
 }
 
 function framed(box, inner, least) {

@@ -56,7 +56,7 @@ function drawEdge(edge, graph) {
   const path = svg("path", { d: linePath(edge.points), class: kinds.filter(Boolean).join(" ") });
   const [x, y] = edge.points.at(-1);
   const head = rail && edge.to.kind.startsWith("rail") ? null : svg("path", { class: "head", d: arrow(x, y) });
-  const names = edge.values.map((value) => graph.value(value));
+  const names = edge.values.map((value) => typedName(graph, value));
   const title = names.slice(0, 12).join("\n") + (names.length > 12 ? `\n… ${names.length - 12} more` : "");
   return svg(
     "g",
@@ -71,8 +71,13 @@ function arrow(x, y) {
   return `M${round(x - 3.5)} ${round(y - 6)} L${round(x)} ${round(y - 0.5)} L${round(x + 3.5)} ${round(y - 6)}Z`;
 }
 
+/** The name of a value and its type. */
+function typedName(graph, value) {
+  return `${graph.value(value)}: ${graph.type(value) || "unknown type"}`;
+}
+
 function drawLabel(edge, graph) {
-  const full = edge.values.map((value) => `${graph.value(value)}: ${graph.type(value) || "unknown type"}`);
+  const full = edge.values.map((value) => typedName(graph, value));
   const kind = edge.values.length === 1 && !graph.type(edge.value) ? "type unknown" : "type";
   const [x, y] = edge.at.map(round);
   const width = round(Math.max(...edge.label.map((text) => textWidth(text, LABEL_FONT))) + 8);
@@ -143,7 +148,7 @@ const DRAWING = {
     const room = box.w - after - textWidth(axis, "11px sans") - 40;
     const name = fitted(shortened(box.name, LONGEST_NAME), room, LABEL_FONT);
     drawn.append(svg("text", { class: "name left", x: after, y: 22 }, name));
-    const width = textWidth(axis, "600 10.5px sans") + 14;
+    const width = textWidth(axis, "600 11px sans") + 14;
     const chip = svg("g", { class: "chip", transform: `translate(${round(box.w - SPLIT_PAD - width)} 9)` });
     chip.append(svg("rect", { width: round(width), height: 17, rx: 8.5 }));
     chip.append(svg("text", { x: round(width / 2), y: 12 }, axis));
@@ -159,7 +164,7 @@ const DRAWING = {
     drawn.append(svg("rect", { class: "sheet", x: 5, y: 5, width: box.w - 4, height: box.h - 1, rx: 7 }));
     drawn.append(card(box, 7));
     drawn.append(svg("text", { class: "op", x: box.w / 2, y: 20 }, box.title));
-    drawn.append(svg("text", { class: "caption", x: box.w / 2, y: 36 }, box.caption));
+    drawn.append(svg("text", { class: "caption", x: box.w / 2, y: 36 }, fitted(box.caption, box.w - 20, "11px sans")));
   },
   input(drawn, box) {
     drawn.append(card(box, 18));
@@ -238,7 +243,7 @@ function corner(box, sign, title, act) {
 function drawTags(drawn, box) {
   let x = box.w - (box.tagWidth ?? 0) - 2;
   for (const tag of box.tags ?? []) {
-    const width = textWidth(tag.text, "600 10.5px sans") + 22;
+    const width = textWidth(tag.text, "600 11px sans") + 22;
     const group = svg("g", { class: `tag ${tag.kind}`, transform: `translate(${round(x)} -13)` });
     group.append(
       svg("rect", { width: round(width), height: 17, rx: 8.5 }),

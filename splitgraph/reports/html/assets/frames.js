@@ -1,7 +1,7 @@
 // Repeated layers: one frame that shows the first layer, and stands for all of them.
 
 /** The frame of a run of equal layers, with its first layer inside. */
-function repeatBox(level, block, isOpen) {
+function repeatBox(level, block, setting) {
   const box = { block, key: block.key, kind: "repeat", count: block.count };
   const items = level.items.slice(block.from, block.to);
   const inside = new Set(items.flatMap((item) => [...item.outs]));
@@ -15,7 +15,8 @@ function repeatBox(level, block, isOpen) {
   for (let index = block.from; index < block.from + Math.min(block.period, MOST_IN_FRAME); index++) {
     first.push(itemBlock(level, index));
   }
-  return framed(box, layoutBlocks(level, first, isOpen, { top: true, bottom: true }), Math.max(220, least));
+  const inner = layoutBlocks(level, first, insideFrame(setting), { top: true, bottom: true });
+  return framed(box, inner, within(Math.max(220, least), setting));
 }
 
 /** For each value that any of the layers reads from outside, or gives to the outside, that of the first layer. */

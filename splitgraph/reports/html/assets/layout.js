@@ -1,10 +1,28 @@
-// Places boxes with dagre: a few boxes at a time, so that the cost is bounded whatever the size of the model.
+// Places a few boxes at a time, so that the cost is bounded whatever the size of the model: with dagre, or in a column.
 
-const SPACE = { nodesep: 30, ranksep: 30, edgesep: 18, marginx: 14, marginy: 10 };
+// How boxes are arranged, the roomiest way first: side by side with the types on the edges; closer, with the types where
+// one points at an edge; below one another.
+const ARRANGEMENTS = [
+  { space: { nodesep: 30, ranksep: 30, edgesep: 18, marginx: 14, marginy: 10 }, hasTypes: true },
+  { space: { nodesep: 16, ranksep: 26, edgesep: 10, marginx: 8, marginy: 10 } },
+  { isColumn: true },
+];
 
-/** Places blocks of a level: { width, height, boxes, edges }. isOpen: tells by its key whether a stretch is open. */
-function layoutBlocks(level, blocks, isOpen, rails) {
-  const boxes = blocks.map((block) => measured(level, block, isOpen));
+/** Places blocks of a level: { width, height, boxes, edges }. setting: isOpen tells by its key whether a stretch is open;
+ * room is the width that the layout should take at most. The first arrangement that fits is taken, or the narrowest. */
+function layoutBlocks(level, blocks, setting, rails) {
+  const measuredOnce = blocks.map((block) => measured(level, block, setting));
+  let narrowest = null;
+  for (const arrangement of ARRANGEMENTS) {
+    const boxes = measuredOnce.map((box) => ({ ...box }));
+    const layout = arranged(level, boxes, rails, { ...arrangement, room: setting.room });
+    if (layout.width <= setting.room) return layout;
+    if (!narrowest || layout.width < narrowest.width) narrowest = layout;
+  }
+  return narrowest;
+}
+
+function arranged(level, boxes, rails, arrangement) {
   const reads = wiring(level, boxes);
   if (rails.top) addRail(boxes, "rail-top", new Set(reads.filter((each) => !each.from).map((each) => each.value)));
   if (rails.bottom) addRail(boxes, "rail-bottom", leaving(level, boxes));
@@ -22,6 +40,7 @@ function layoutBlocks(level, blocks, isOpen, rails) {
       level,
       reads.filter((each) => each.from && each.to),
     ),
+    arrangement,
   );
 }
 
@@ -82,9 +101,22 @@ function merged(level, reads) {
   return edges;
 }
 
-function placed(level, boxes, edges) {
+function placed(level, boxes, edges, arrangement) {
+  const { width, height } = arrangement.isColumn
+    ? placedBelow(boxes, edges, arrangement.room)
+    : placedByDagre(level, boxes, edges, arrangement);
+  sortDots(boxes, edges);
+  const ends = {
+    from: spread(edges, "from", (edge) => edge.points[1][0]),
+    to: spread(edges, "to", (edge) => edge.points.at(-2)[0]),
+  };
+  for (const edge of edges) anchor(edge, ends);
+  return { width: Math.max(width, 60), height: Math.max(height, 30), boxes, edges };
+}
+
+function placedByDagre(level, boxes, edges, { space, hasTypes }) {
   const graph = new dagre.graphlib.Graph({ multigraph: true });
-  graph.setGraph({ rankdir: "TB", ...SPACE });
+  graph.setGraph({ rankdir: "TB", ...space });
   graph.setDefaultEdgeLabel(() => ({}));
   boxes.forEach((box, index) => {
     box.id = String(index);
@@ -92,7 +124,7 @@ function placed(level, boxes, edges) {
   });
   const labelled = new Map();
   edges.forEach((edge, index) => {
-    edge.label = edgeLabel(level, edge, labelled);
+    edge.label = hasTypes ? edgeLabel(level, edge, labelled) : [];
     const width = Math.max(0, ...edge.label.map((text) => textWidth(text, LABEL_FONT))) + (edge.label.length ? 10 : 0);
     const weight = edge.from.kind === "input" || edge.to.kind === "output" ? 1 : 3;
     const size = { width, height: edge.label.length * LABEL_LINE + (edge.label.length ? 2 : 0), labelpos: "c", weight };
@@ -111,14 +143,7 @@ function placed(level, boxes, edges) {
     edge.points = points.map((point) => [point.x, point.y]);
     edge.at = [x ?? edge.points[0][0], y ?? edge.points[0][1]];
   });
-  sortDots(boxes, edges);
-  const ends = {
-    from: spread(edges, "from", (edge) => edge.points[1][0]),
-    to: spread(edges, "to", (edge) => edge.points.at(-2)[0]),
-  };
-  for (const edge of edges) anchor(edge, ends);
-  const { width, height } = graph.graph();
-  return { width: Math.max(width, 60), height: Math.max(height, 30), boxes, edges };
+  return graph.graph();
 }
 
 /** Constraints that keep the edges of a split's parts, and the boxes that read them, in the order of the parts: on each

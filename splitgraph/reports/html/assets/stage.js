@@ -2,9 +2,6 @@
 // it is far out of view.
 
 const ZOOMS = [0.15, 2.5];
-const LEAST_FIT = 0.55;
-// Pixels between the drawing and the sides of its frame.
-const SIDE = 24;
 // Bands within so many pixels of the visible part are drawn.
 const MARGIN = "700px 100000px";
 // A band that was never laid out is taken to be so high for each of its boxes.
@@ -27,6 +24,7 @@ class Stage {
     this.views = new Map();
     this.observer = new IntersectionObserver((seen) => this.seen(seen), { root: scroller, rootMargin: MARGIN });
     this.enableDragging();
+    window.addEventListener("resize", () => this.refit());
     scroller.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
   }
 
@@ -49,16 +47,15 @@ class Stage {
       if (view.level.isUnmarked) for (const { key, item } of view.blocks) if (item?.kind === "stretch") view.open.add(key);
     }
     this.rebuild();
-    if (!view.scroll) this.fitWidth();
+    if (!view.scroll) this.setZoom(1);
     if (view.scroll) this.scroller.scrollTo(...view.scroll);
     else this.showStart();
   }
 
-  /** Zoom out as far as it takes to show a wide drawing, within reason. */
-  fitWidth() {
-    const width = Math.max(...this.bands.map((band) => band.layout?.width ?? 0));
-    const room = this.scroller.clientWidth - 2 * SIDE;
-    this.setZoom(Math.min(1, Math.max(LEAST_FIT, room / width)));
+  /** The width between the sides of the frame, and the side: both in pixels. */
+  measureRoom() {
+    const side = parseFloat(getComputedStyle(this.element).paddingLeft);
+    return { room: this.scroller.clientWidth - 2 * side, side };
   }
 
   /** Scroll to where the drawing starts: its top, and the left end of what is seen of it there. */
@@ -67,12 +64,23 @@ class Stage {
     const seen = this.scroller.getBoundingClientRect();
     const places = [...this.element.querySelectorAll(".box > .card")].map((card) => card.getBoundingClientRect());
     const lefts = places.filter(({ top }) => top < seen.bottom).map(({ left }) => left);
-    if (this.element.scrollWidth > this.scroller.clientWidth) this.scroller.scrollLeft = Math.min(...lefts) - seen.left - SIDE;
+    if (this.element.scrollWidth > this.scroller.clientWidth)
+      this.scroller.scrollLeft = Math.min(...lefts) - seen.left - this.measureRoom().side;
+  }
+
+  /** Arrange the boxes for another width of the frame, such as that of a phone that was turned. */
+  refit() {
+    const { room } = this.measureRoom();
+    if (room <= 0 || room === this.room) return;
+    this.rebuild();
+    if (this.selected) this.bring(this.selected);
+    else this.showStart();
   }
 
   /** Make the bands anew, after something was opened or folded. */
   rebuild() {
     this.observer.disconnect();
+    this.room = this.measureRoom().room;
     const view = this.view(this.graph);
     this.bands = bandsOf(view.level, view.blocks, view.open);
     for (const band of this.bands) {
@@ -104,7 +112,7 @@ class Stage {
 
   layOut(band) {
     const rails = { top: this.bands.length > 1, bottom: this.bands.length > 1 };
-    band.layout ??= layoutBlocks(band.level, band.blocks, (key) => this.isOpen(key), rails);
+    band.layout ??= layoutBlocks(band.level, band.blocks, { isOpen: (key) => this.isOpen(key), room: this.room }, rails);
     return band.layout;
   }
 
@@ -135,7 +143,7 @@ class Stage {
   }
 
   resize(band) {
-    const guess = [400, GUESSED_HEIGHT * Math.min(band.blocks.length, 60)];
+    const guess = [Math.min(400, this.room), GUESSED_HEIGHT * Math.min(band.blocks.length, 60)];
     const [width, height] = band.layout ? [band.layout.width, band.layout.height] : guess;
     band.element.style.width = `${Math.ceil(width * this.zoom)}px`;
     band.element.style.height = `${Math.ceil(height * this.zoom) + (band.title ? 34 : 0)}px`;
