@@ -92,16 +92,23 @@ class Opened:
         return bool(self.run(script, selector))
 
     @contextmanager
-    def narrow(self) -> Iterator[None]:
-        """Inside the block, the page is as wide as a phone."""
-        size = {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
-        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    def narrow(self, width: int = 390) -> Iterator[None]:
+        """Inside the block, the page is opened as wide as a phone, or another width."""
+        self.resize(width)
         self.driver.get(self.address)
         self.wait(lambda: self.run("return document.documentElement.dataset.ready") == "true")
         try:
             yield
         finally:
+            self.resize(None)
+
+    def resize(self, width: int | None) -> None:
+        """Give the page another width while it is open; None: that of the window."""
+        if width is None:
             self.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+        else:
+            size = {"width": width, "height": 844, "deviceScaleFactor": 1, "mobile": width < 500}
+            self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
 
     def _failed(self) -> bool:
         found = self.console()

@@ -206,6 +206,56 @@ def test_the_drawing_starts_where_its_frame_starts(make: object, open_page: Open
     assert frame[0] <= min(lefts) < frame[1] - 100
 
 
+_OPENED = """
+    const frame = document.getElementById("drawing").getBoundingClientRect();
+    const shown = [...document.querySelectorAll("#drawing text")].filter((each) => each.checkVisibility());
+    const zoom = parseInt(document.getElementById("zoom").textContent) / 100;
+    const cards = [...document.querySelectorAll("#drawing .box > .card")].map((each) => each.getBoundingClientRect());
+    const seen = cards.filter(({ top, bottom }) => top < frame.bottom && bottom > frame.top);
+    return {
+      smallest: Math.min(...shown.map((each) => zoom * parseFloat(getComputedStyle(each).fontSize))),
+      seen: seen.length,
+      cut: seen.filter(({ left, right }) => left < frame.left || right > frame.right).length,
+    };
+"""
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        models.gpt2,
+        models.yolo,
+        models.wrong,
+        models.with_findings,
+        models.upgraded,
+        models.normalized,
+        models.unfolded,
+        models.varied_wide,
+        lambda: models.page_of("lstm_unrolled.opset17.onnx"),
+    ],
+)
+@pytest.mark.parametrize("width", [1300, 390])
+def test_the_drawing_opens_with_text_to_read_and_whole_boxes(make: object, width: int, open_page: Open) -> None:
+    page = open_page(make())  # type: ignore[operator]
+    with page.narrow(width):
+        page.run("document.getElementById('show-drawing').click()")
+        opened = page.run(_OPENED)
+    assert opened["smallest"] >= 11
+    assert opened["seen"] > 1
+    assert opened["cut"] == 0
+
+
+def test_another_width_arranges_the_boxes_anew(open_page: Open) -> None:
+    page = open_page(models.yolo(1))
+    script = "return Math.max(...[...document.querySelectorAll('.band')].map((each) => each.offsetWidth))"
+    wide = page.run(script)
+    page.resize(390)
+    page.wait(lambda: page.run(script) <= 390 < wide)
+    assert page.run(_OPENED)["cut"] == 0
+    page.resize(None)
+    page.wait(lambda: page.run(script) == wide)
+
+
 def test_names_in_lists_lose_what_they_share_in_front(open_page: Open) -> None:
     page = open_page(models.long_names())
     assert page.texts(".row b") == ["…layers.0/attention/Split", "…layers.1/attention/Split"]
