@@ -117,25 +117,29 @@ def told_correction(name: str, declared: ValueType, inferred: ValueType, locatio
 def corrected_result(
     model: ModelProto, source: ModelProto | None, leeway: Leeway
 ) -> tuple[ModelProto, Diagnostic] | None:
-    """Return a copy of the result of a rewrite whose declared shapes say only what its nodes compute, with a warning;
-    None if its errors have other causes. The types of inputs stay, and so do shapes that the source's nodes compute: a
-    node of the result that contradicts one of those is wrong. source: None if it is not there any more.
+    """Return a copy of the result of a rewrite that declares only shapes that its nodes compute, and a warning; None if
+    nothing is wrong with the declarations, or something else is wrong, too.
+
+    The types of inputs stay. So does a declared shape that the nodes of the source compute: where the result
+    contradicts it, a node of the result is wrong and not the declaration. source: None if it is not there any more.
     """
-    bare = walk_model(model, leeway, believes_shapes=False)
-    if _has_errors(bare):
+    computed = walk_model(model, leeway, believes_shapes=False)
+    if _has_errors(computed):
         return None
+    right = frozenset[str]() if source is None else _rightly_declared(source, leeway)
     copy = ModelProto()
     copy.CopyFrom(model)
-    right = frozenset[str]() if source is None else _rightly_declared(source, leeway)
-    belief, gone = Belief(dimensions_of_inputs(model)), dict[str, None]()
+    belief, corrected = Belief(dimensions_of_inputs(model)), list[str]()
     for scope in scopes(copy):
-        detail = bare.graphs.get(scope.path)
+        detail = computed.graphs.get(scope.path)
         if scope.is_function or detail is None:
             continue
-        made = {name: detail.types.get(name, UNKNOWN) for node in scope.nodes for name in node.output if name}
-        known = {name: value for name, value in made.items() if name not in right}
-        gone.update((value.name, None) for value, _ in correct_shapes(scope.proto, known, belief))
-    return (copy, _told_all(list(gone))) if gone and not _has_errors(walk_model(copy, leeway)) else None
+        names = [name for node in scope.nodes for name in node.output if name and name not in right]
+        types = {name: detail.types.get(name, UNKNOWN) for name in names}
+        corrected += [value.name for value, _ in correct_shapes(scope.proto, types, belief)]
+    if not corrected or _has_errors(walk_model(copy, leeway)):
+        return None
+    return copy, _told_all(list(dict.fromkeys(corrected)))
 
 
 def _has_errors(walked: Walked) -> bool:

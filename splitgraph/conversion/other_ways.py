@@ -54,8 +54,9 @@ class OtherWays:
     asked_for_readers: bool = field(default=False, init=False)
 
     def __iter__(self) -> Iterator[Replacement]:
-        """Yield the ways: first in another type, then those of adapters, the nearest version first, then the function
-        body. Where there is no adapter, the function body is tried at once.
+        """Yield each way once. The first computes the node in another element type. Then come those that the adapters
+        below each version make, the newest version first, and the function body; an operator without adapters has its
+        function body first.
         """
         node = self.node
         if has_standard_form(node):
@@ -67,12 +68,15 @@ class OtherWays:
             return
         versions = versions_between(node.op_type, 1, start)[::-1]
         has_adapters = any(adapter_of(node.op_type, older.since_version, going_up=False) for older in versions)
+        by_adapters, by_body = (self._below, False), (self._body, True)
+        order = (by_adapters, by_body) if has_adapters else (by_body, by_adapters)
+        # The node as it is counts as seen: a way that is like it is none.
         seen = [Replacement([Node.of(node)])]
-        for ways in (self._in_types, *((self._below, self._body) if has_adapters else (self._body, self._below))):
+        for make, is_body in ((self._in_types, False), *order):
             # Where an adapter does without the operator, it was written because the function body is less exact.
-            if ways == self._body and any(_is_without(node.op_type, way) for way in seen):
+            if is_body and any(_is_without(node.op_type, way) for way in seen):
                 return
-            for way in ways(versions, start):
+            for way in make(versions, start):
                 if not any(self._are_alike(way, other) for other in seen):
                     seen.append(way)
                     yield way

@@ -288,13 +288,13 @@ def with_elements(tensor: TensorProto) -> TensorProto:
 
 
 def first_elements(tensor: TensorProto, most: int) -> TensorProto:
-    """Return the first elements of a tensor as a 1-D tensor: at most as many as `most` bytes hold, a multiple of 8. No
-    more is read of what stayed in the model's file. Of a tensor in another file: none. Raises ModelError where the file
-    was changed.
+    """Return the first elements of a tensor as a 1-D tensor; none of a tensor in another file.
+
+    most: how many bytes of its contents are read at most, a multiple of 8; no more is read of what stayed in the
+    model's file. Raises ModelError where that file was changed.
     """
     part = TensorProto(data_type=tensor.data_type)
     place, typed = place_of(tensor), _FIELD_OF.get(tensor.data_type)
-    times, per_entry = _ENTRIES.get(tensor.data_type, (1, 1))
     if place is not None:
         content = place.source.read(place.start, min(place.length, most))
         # A number that is cut off lacks its last byte, the only one below 128.
@@ -304,12 +304,20 @@ def first_elements(tensor: TensorProto, most: int) -> TensorProto:
         part.raw_data = tensor.raw_data[:most]
     elif typed is not None:
         getattr(part, typed).extend(getattr(tensor, typed)[: most // 8])
-    if part.HasField("raw_data"):
-        held = len(part.raw_data) * 8 // _BITS.get(tensor.data_type, len(part.raw_data) * 8 + 1)
-    else:
-        held = 0 if typed is None else len(getattr(part, typed)) * per_entry // times
-    part.dims.append(min(held, math.prod(tensor.dims)))
+    # The last entry or byte may hold more elements than the tensor has.
+    part.dims.append(min(_held_elements(part, typed), math.prod(tensor.dims)))
     return part
+
+
+def _held_elements(tensor: TensorProto, typed: str | None) -> int:
+    """Return how many whole elements the contents of a tensor hold. typed: the field for its type, None if unknown."""
+    bits = _BITS.get(tensor.data_type)
+    if tensor.HasField("raw_data"):
+        return 0 if bits is None else len(tensor.raw_data) * 8 // bits
+    if typed is None:
+        return 0
+    entries, elements = _ENTRIES.get(tensor.data_type, (1, 1))
+    return len(getattr(tensor, typed)) * elements // entries
 
 
 # Size and soundness --------------------------------------------------------------------------------------------------
@@ -342,7 +350,8 @@ _MOST_INDICES = 4096
 _HALVES = frozenset({TensorProto.FLOAT16, TensorProto.BFLOAT16})
 _LARGEST_BITS = 0xFFFF
 _FIELDS = tuple(dict.fromkeys(_FIELD_OF.values()))
-# Complex numbers take two entries of the field each; 4-bit and 2-bit elements share an entry.
+# How many entries of the field hold how many elements: a complex number takes two entries, and 4-bit and 2-bit
+# elements share one.
 _ENTRIES: dict[int, tuple[int, int]] = {
     **dict.fromkeys((14, 15), (2, 1)),
     **dict.fromkeys((21, 22, 23), (1, 2)),

@@ -395,32 +395,42 @@ class _Reader:
         return entry not in fixed and (not copies or entry == moving.axis) and self.out[entry] % moving.size == 0
 
     def _likely(self, spots: Sequence[_Spot], moving: _Moving) -> Sequence[_Spot]:
-        """Return the places that come into question, the best first."""
+        """Return the places that a digit may take, the best first.
+
+        An entry of 0 copies the digit. A length stays on its axis. A batch can be anywhere, as its items are checked
+        one by one, and prefers an entry of its own. All other places are possible only where none of these is.
+        """
         copied = [spot for spot in spots if self.target[spot.entry] == 0 and not self.zeros_are_sizes]
+        if copied:
+            return copied
+        symbols, is_batch = symbols_of(moving.digit.dim), symbols_of(moving.digit.dim) <= self.wanted.not_asked
         own = [spot for spot in spots if spot.is_own and (moving.size > 1 or not self.parts[spot.entry])]
         at_home = [spot for spot in own if moving.digit.home == (spot.entry, len(self.target))]
-        if not at_home and not symbols_of(moving.digit.dim) <= self.wanted.not_asked:
-            # A length stays on its axis. A batch can be anywhere, as its items are checked one by one.
-            stays = self._in_turn(spots, moving)
-            if moving.digit.home is None:
-                at_home = [spot for spot in own if spot.entry == stays]
-            else:
-                at_home = [spot for spot in own if self._distance(spot, moving) == 0]
-        if copied or at_home:
-            return copied or at_home
+        if not at_home and not is_batch:
+            at_home = self._on_its_axis(own, spots, moving)
+        if at_home:
+            return at_home
         own = sorted(own, key=lambda spot: (self._distance(spot, moving), spot.entry))
-        symbols = symbols_of(moving.digit.dim)
-        if own and symbols <= self.wanted.not_asked:
+        if own and is_batch:
             return own
         left_open = [spot for spot in spots if self.target[spot.entry] == -1]
         if left_open and str(moving.digit.dim) not in symbols:
-            # Of windows, the target leaves open how many there are.
+            # The digit counts windows, as (H + 1)//2 does: the target leaves open how many there are.
             return left_open
         beside = sorted(spots, key=lambda spot: (self.target[spot.entry] != -1, spot.entry))
         return [*own, *(spot for spot in beside if spot not in own)]
 
+    def _on_its_axis(self, own: Sequence[_Spot], spots: Sequence[_Spot], moving: _Moving) -> list[_Spot]:
+        """Return the places on the axis that a length had: of those of its own, at most one."""
+        if moving.digit.home is not None:
+            return [spot for spot in own if self._distance(spot, moving) == 0]
+        stays = self._in_turn(spots, moving)
+        return [spot for spot in own if spot.entry == stays]
+
     def _in_turn(self, spots: Sequence[_Spot], moving: _Moving) -> int | None:
-        """Return the place of a digit of 1 where the data has as many of 1 beside it as the target."""
+        """Return the entry of a digit of 1 if the target has as many entries of 1 there as the data has axes of 1 in a
+        row: each axis keeps its turn.
+        """
         first = last = moving.axis
         while first > 0 and self.wanted.before(self.dims[first - 1]) == 1:
             first -= 1

@@ -170,14 +170,8 @@ def read_wanted(model: ModelProto, sizes: NewSizes, runs: Runs = runs_in_onnx) -
     """Return which dimensions change. runs: says whether the model runs at sizes. Raises SplitgraphError for a name
     that the model does not have, for what is no shape of an input, and for a batch that its inputs do not share.
     """
-    asked: dict[str, Sequence[DimLike | str | None]] = dict(sizes.shapes or {})  # type: ignore[arg-type]
-    for name, shape in asked.items():
-        if shape is None or isinstance(shape, int):
-            raise SplitgraphError(f"the shape of {name!r} is {shape}; give a list of numbers and names")
-    if sizes.batch is not None:
-        asked = {**_with_batch(model, sizes.batch, asked), **asked}
-    if not asked:
-        raise SplitgraphError("reshape needs the shape of an input (shapes), or a batch")
+    asked = _asked_shapes(model, sizes)
+    # What is asked for a dimension without a name is known once the sizes are read; they are read again with its name.
     unnamed = _names_for_unnamed(model, read_sizes(model, Sizes(None, asked)).given)
     model = _with_names(model, unnamed)
     renamed, given = read_sizes(model, Sizes(None, asked))
@@ -187,6 +181,7 @@ def read_wanted(model: ModelProto, sizes: NewSizes, runs: Runs = runs_in_onnx) -
         dims = None if known is None else known.shape
         declared = value_type(value.type).shape or ()
         if dims is None and any(str(dim) in baked for dim in declared):
+            # No shape is asked for this input, but it has a dimension that another input gives a size.
             dims = tuple(renamed[str(dim)] if str(dim) in baked else dim for dim in declared)
         if dims is not None:
             reader.read(value, dims)
@@ -194,6 +189,19 @@ def read_wanted(model: ModelProto, sizes: NewSizes, runs: Runs = runs_in_onnx) -
             reader.note_places(value.name, declared)
     reader.require_known_names()
     return replace(reader.wanted(), unnamed=unnamed)
+
+
+def _asked_shapes(model: ModelProto, sizes: NewSizes) -> dict[str, Sequence[DimLike | str | None]]:
+    """Return the shapes that are asked for, by input; a batch asks for shapes of all inputs that have none."""
+    asked: dict[str, Sequence[DimLike | str | None]] = dict(sizes.shapes or {})  # type: ignore[arg-type]
+    for name, shape in asked.items():
+        if shape is None or isinstance(shape, int):
+            raise SplitgraphError(f"the shape of {name!r} is {shape}; give a list of numbers and names")
+    if sizes.batch is not None:
+        asked = {**_with_batch(model, sizes.batch, asked), **asked}
+    if not asked:
+        raise SplitgraphError("reshape needs the shape of an input (shapes), or a batch")
+    return asked
 
 
 def _names_for_unnamed(model: ModelProto, given: Sequence[ValueType | None]) -> dict[str, dict[int, str]]:

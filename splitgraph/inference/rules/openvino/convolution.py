@@ -193,22 +193,27 @@ def interpolate(ctx: NodeContext) -> Sequence[ValueType]:
     dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
     if dims is None:
         return [tensor(dtype, None)]
-    first = operator_set(ctx) < 4
-    # Version 4 has sizes, scales, axes; version 11 sizes or scales, axes.
-    index = 3 if operator_set(ctx) < 11 else 2
-    axes = (
-        numbers(ctx, "axes") if first else listed_axes(ctx, index) if ctx.has_input(index) else tuple(range(len(dims)))
-    )
+    axes = _resized_axes(ctx, len(dims))
     if axes is None:
         return [tensor(dtype, (None,) * len(dims))]
     result: list[DimLike | None] = list(dims)
     where = [normal_axis(axis, len(dims)) for axis in axes]
-    by_sizes = first or text(ctx, "shape_calculation_mode") == "sizes"
+    by_sizes = operator_set(ctx) < 4 or text(ctx, "shape_calculation_mode") == "sizes"
     sides = listed(ctx, 1) if by_sizes else _scaled(ctx, [dims[axis] + _pads(ctx, axis) for axis in where])
     for position, axis in enumerate(where):
         side = None if sides is None or position >= len(sides) else sides[position]
         result[axis] = None if side is None else required_dim(ctx, side)
     return [tensor(dtype, result)]
+
+
+def _resized_axes(ctx: NodeContext, rank: int) -> Sequence[int] | None:
+    """Return the axes that an Interpolate resizes, as written; None if they are unknown."""
+    version = operator_set(ctx)
+    if version < 4:
+        return numbers(ctx, "axes")
+    # The inputs of version 4 are data, sizes, scales, axes; those of version 11 are data, sizes or scales, axes.
+    position = 3 if version < 11 else 2
+    return listed_axes(ctx, position) if ctx.has_input(position) else range(rank)
 
 
 def _pads(ctx: NodeContext, axis: int) -> int:
