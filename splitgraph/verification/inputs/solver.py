@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field
 from typing import Literal
 
-from splitgraph.dim import Dim, DimLike, evaluate, substitute, symbol, symbols_of
+from splitgraph.dim import Dim, DimLike, evaluator, substitute, symbol, symbols_of
 
 # A size for each symbol.
 SymbolSizes = dict[str, int]
@@ -42,6 +42,8 @@ class Condition:
     rhs: DimLike
     location: str = ""
     symbols: frozenset[str] = field(init=False)
+    # What evaluates each side, made with the first values: a search asks for hundreds of them.
+    _sides: Sequence[Callable[[Mapping[str, int]], int]] = field(init=False, repr=False, compare=False, default=())
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "symbols", symbols_of(self.lhs) | symbols_of(self.rhs))
@@ -49,10 +51,17 @@ class Condition:
     def holds(self, values: Mapping[str, int]) -> bool:
         """Return True if the condition holds for these values of its symbols."""
         try:
-            left, right = evaluate(self.lhs, values), evaluate(self.rhs, values)
+            gap = self.gap(values)
         except ArithmeticError:
             return False
-        return left == right if self.relation == "==" else left >= right
+        return gap == 0 if self.relation == "==" else gap >= 0
+
+    def gap(self, values: Mapping[str, int]) -> int:
+        """Return by how much the left side is larger for these values. Raises ArithmeticError where a side has none."""
+        if not self._sides:
+            object.__setattr__(self, "_sides", (evaluator(self.lhs), evaluator(self.rhs)))
+        left, right = self._sides
+        return left(values) - right(values)
 
 
 @dataclass(slots=True)
@@ -68,6 +77,8 @@ class Solver:
     bounds: SizeBounds = field(default_factory=dict)
     fixed: Mapping[str, int] = field(default_factory=dict)
     taken: Collection[int] = ()
+    # Of each symbol, the candidates that its own constraints allow: the same in every search.
+    _allowed: dict[str, list[int]] = field(init=False, repr=False, default_factory=dict)
 
     def solve(
         self, earlier: Sequence[SymbolSizes] = (), scale: int = 0, small: Collection[str] = ()
@@ -129,6 +140,11 @@ class Solver:
 
     def _domain(self, name: str, constraints: Sequence[Condition], before: Sequence[int], scale: int) -> list[int]:
         """Return the candidates for one symbol that its own constraints allow, the preferred ones first."""
+        if name not in self._allowed:
+            self._allowed[name] = self._allowed_candidates(name, constraints)
+        return sorted(self._allowed[name], key=lambda value: _preference(value, before, scale))
+
+    def _allowed_candidates(self, name: str, constraints: Sequence[Condition]) -> list[int]:
         low = max(self.bounds.get(name, (0, None))[0], 0)
         if name in self.fixed:
             candidates: Iterable[int] = [self.fixed[name]]
@@ -136,8 +152,7 @@ class Solver:
             mentioned = _mentioned(constraints)
             candidates = {*range(low, low + 25), *mentioned, 25, 31, 32, 33, 48, 63, 64, 96, 128, 160, 224, 225, 256}
         own = [c for c in constraints if c.symbols == {name}]
-        allowed = [value for value in candidates if value >= 0 and all(c.holds({name: value}) for c in own)]
-        return sorted(allowed, key=lambda value: _preference(value, before, scale))
+        return [value for value in candidates if value >= 0 and all(c.holds({name: value}) for c in own)]
 
 
 def _leaders(names: Iterable[str], constraints: Iterable[Condition]) -> dict[str, str]:
@@ -289,10 +304,7 @@ def _solve_linear(constraint: Condition, name: str, partial: SymbolSizes) -> int
     The caller must check that the solution satisfies the equation.
     """
     try:
-        gaps = [
-            evaluate(constraint.lhs, {**partial, name: value}) - evaluate(constraint.rhs, {**partial, name: value})
-            for value in (0, 1, 2, 7, 50)
-        ]
+        gaps = [constraint.gap({**partial, name: value}) for value in (0, 1, 2, 7, 50)]
     except ArithmeticError:
         return None
     slope = gaps[1] - gaps[0]

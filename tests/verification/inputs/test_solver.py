@@ -33,6 +33,19 @@ def choose(made: Solver, cases: int) -> list[SymbolSizes]:
     return chosen
 
 
+@pytest.mark.parametrize(
+    ("texts", "names"),
+    [(["N % 3 == 0", "N >= M"], ["N", "M"]), (["N == a + b", "a % 2 == 0"], ["N", "a", "b"]), ([], ["N"])],
+)
+def test_a_solver_that_solved_before_finds_what_a_new_one_finds(texts: list[str], names: list[str]) -> None:
+    kept = solver(texts, names, bounds={"N": (2, None)})
+    choose(kept, 3)
+    for scale in range(3):
+        for earlier in ([], [dict.fromkeys(names, 6)]):
+            new = solver(texts, names, bounds={"N": (2, None)})
+            assert kept.solve(earlier, scale) == new.solve(earlier, scale)
+
+
 OBLIGATIONS = [
     ("N % 3 == 0", {"N": 6}, {"N": 7}),
     ("N >= 4", {"N": 4}, {"N": 3}),
