@@ -133,6 +133,7 @@ def named_alike(n: int) -> onnx.ModelProto:
 
 
 def _of(name: str, size: int) -> Family:
+    """Return a family of others. size: one at which dimensions are as large as they get (320 names)."""
     family = (EXPRESSIONS | REWRITTEN)[name]
     return Family(family.make, size)
 
@@ -155,11 +156,11 @@ GROWING: Mapping[str, Family] = {
     "out of order": _of("out of order", 1000),
     "unknown operators": _of("unknown operators", 500),
     "wide Concat": _of("wide Concat", 500),
-    "chained Concats": _of("chained Concats", 200),
-    "sum of quotients": _of("sum of quotients", 80),
+    "chained Concats": _of("chained Concats", 1000),
+    "sum of quotients": _of("sum of quotients", 400),
     "explicit lengths": _of("explicit lengths", 2000),
     "many outputs": _of("many outputs", 1000),
-    "symbolic lengths": _of("symbolic lengths", 200),
+    "symbolic lengths": _of("symbolic lengths", 400),
     "chunks": _of("chunks", 40),
     "layers with a Split": _of("layers with a Split", 200),
     "sequences": _of("sequences", 100),

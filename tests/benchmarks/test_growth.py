@@ -34,16 +34,20 @@ MEASURED = [
 
 
 @pytest.mark.parametrize(
-    ("costs", "ratio"),
+    ("costs", "ratio", "is_superlinear"),
     [
-        (growth.Growth(0.2, 0.21, 0.25), None),
-        (growth.Growth(0.2, 0.4, 1.0), 4.0),
-        (growth.Growth(0.2, 0.21, 1.2), 20.0),
-        (growth.Growth(0.2, 0.3, 2.2), 20.0),
+        (growth.Growth(0.2, 0.21, 0.25), None, False),
+        (growth.Growth(0.2, 0.4, 1.0), 4.0, False),
+        # What 50 ms of noise may explain is no finding.
+        (growth.Growth(0.2, 0.25, 0.7), 10.0, False),
+        (growth.Growth(0.2, 0.21, 1.2), 20.0, True),
+        (growth.Growth(0.2, 0.3, 2.2), 20.0, True),
+        (growth.Growth(0.3, 0.2, 1.0), 14.0, True),
     ],
 )
-def test_growth_is_told_without_the_start(costs: growth.Growth, ratio: float | None) -> None:
+def test_growth_is_told_without_the_start(costs: growth.Growth, ratio: float | None, is_superlinear: bool) -> None:
     assert costs.ratio == (None if ratio is None else pytest.approx(ratio))
+    assert costs.is_superlinear is is_superlinear
 
 
 @pytest.mark.parametrize("name", GROWING)
@@ -52,13 +56,13 @@ def test_families_grow(name: str) -> None:
     assert 2 * small < large < 8 * small
 
 
-def test_a_fault_is_no_figure(tmp_path: Path) -> None:
+def test_a_wrong_option_is_no_figure() -> None:
     with pytest.raises(growth.subprocess.CalledProcessError):
-        growth.cpu_seconds(["infer", str(tmp_path / "missing.onnx")], 1)
+        growth.cpu_seconds(["infer", "--unheard-of"], 1)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("family", "verb"), MEASURED)
 def test_four_times_the_model_is_at_most_six_times_the_time(family: str, verb: str, tmp_path: Path) -> None:
     found = growth.growth(family, verb, tmp_path)
-    assert found.ratio is None or found.ratio <= growth.LIMIT, found
+    assert not found.is_superlinear, found
