@@ -157,7 +157,7 @@ GROWING: Mapping[str, Family] = {
     "unknown operators": _of("unknown operators", 500),
     "wide Concat": _of("wide Concat", 500),
     "chained Concats": _of("chained Concats", 1000),
-    "sum of quotients": _of("sum of quotients", 400),
+    "sum of quotients": _of("sum of quotients", 320),
     "explicit lengths": _of("explicit lengths", 2000),
     "many outputs": _of("many outputs", 1000),
     "symbolic lengths": _of("symbolic lengths", 400),
