@@ -123,6 +123,7 @@ SIGNATURES = {
         "samples": 3,
         "seed": 0,
         "bind": None,
+        "try_sizes": None,
         "inputs": None,
         "custom_ops": (),
         "providers": (),

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import splitgraph
+from splitgraph.findings.diagnostics import diagnostic
 
 MODEL = Path(__file__).parent.parent / "models" / "gpt2.opset17.onnx"
 
@@ -24,6 +25,24 @@ def test_results_are_one_short_line() -> None:
 def test_a_split_is_one_short_line() -> None:
     (split, _) = splitgraph.infer(MODEL).splits
     assert repr(split) == "<SplitReport: main//h.0/attn/Split, Split-13 on axis 2, 3 outputs>"
+
+
+def test_a_target_and_a_finding_are_one_short_line() -> None:
+    for target in splitgraph.targets().values():
+        limit = "" if target.newest_opset is None else f", up to opset {target.newest_opset}"
+        assert repr(target) == f"<Target: {target.key}{limit}>"
+    found = diagnostic("SG203", "lengths 3, 4 are not 8", "main/split")
+    assert repr(found) == "<Diagnostic: error SG203 at main/split: lengths 3, 4 are not 8>"
+    assert len(repr(diagnostic("SG203", "word " * 1000, "main/" + "name" * 1000))) < 400
+
+
+def test_a_change_names_the_version_of_the_operator_that_was_there() -> None:
+    changes = splitgraph.upgrade(MODEL.with_name("gpt2.opset11.onnx"), 18).changes
+    assert {(change.before, change.why) for change in changes} == {
+        ("Unsqueeze-11", "axes is an input from opset 13 on"),
+        ("ReduceMean-11", "axes is an input from opset 18 on"),
+        ("Split-11", "opset 18"),
+    }
 
 
 def test_sizes_mean_the_same_where_nothing_is_written() -> None:

@@ -14,6 +14,7 @@ from splitgraph.findings.diagnostics import ConversionError, Diagnostic, abridge
 from splitgraph.inference import Walked
 from splitgraph.model.names import Definitions, ValueKey
 from splitgraph.model.onnx_proto import GraphProto, ModelProto, NodeProto, TensorProto
+from splitgraph.model.places import versioned_operator
 from splitgraph.model.scopes import GraphPath, Scope, node_label, plain_domain, roots, subgraphs
 from splitgraph.splits.variadic_split_1 import DOMAIN, FORM_KEY
 
@@ -27,7 +28,8 @@ class Replacement:
 
     nodes: the nodes in its place, in order: an empty list removes the node, None keeps it. A Node with an original is
     the node itself, edited. constants: new initializers of the graph. why: the reason for the user; "" lists no change.
-    before, after: the operator for the list of changes, that of the node and those of the new nodes by default.
+    before, after: the operator for the list of changes, by default that of the node with its version, and those of the
+    new nodes without: further steps may bring them to another opset.
     """
 
     nodes: Sequence[Node | NodeProto] | None
@@ -129,7 +131,7 @@ class Plan:
     def _make(self, graph: GraphEdits, scope: Scope, index: int, replacement: Replacement) -> None:
         original, nodes = scope.nodes[index], replacement.nodes
         if replacement.why:
-            before = replacement.before or original.op_type
+            before = replacement.before or versioned_operator(original, scope.imports)
             after = replacement.after or _operators(nodes or ()) or original.op_type
             location = f"{scope.location}/{node_label(original, index)}"
             self.changes.append(Change(location, before, after, replacement.why))
@@ -207,9 +209,8 @@ class Plan:
 
 def _operators(nodes: Sequence[Node | NodeProto]) -> str:
     """Return the operators of nodes for the list of changes. Constants are left out if there are other nodes."""
-    return ", ".join(dict.fromkeys(node.op_type for node in nodes if node.op_type != "Constant")) or (
-        "Constant" if nodes else ""
-    )
+    told = [node for node in nodes if node.op_type != "Constant"] or nodes[:1]
+    return ", ".join(dict.fromkeys(node.op_type for node in told))
 
 
 def started_roots(plan: Plan, model: ModelProto, walked: Walked) -> Iterator[Sequence[Scope]]:

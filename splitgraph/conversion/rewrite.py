@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 class Change:
     """One node that was rewritten.
 
-    location: graph, subgraphs and node ("main/encoder/Split_4"). before, after: the operator, of splits with its
-    version ("Split-13", "Split-18"); several operators are joined ("Sub, Mul"). why: what made it necessary.
+    location: graph, subgraphs and node ("main/encoder/Split_4"). before: the operator with its version
+    ("Split-13"). after: the operator, of splits with its version ("Split-18"); several operators are joined
+    ("Sub, Mul"). why: what made it necessary.
     """
 
     location: str

@@ -14,6 +14,7 @@ from splitgraph.findings.diagnostics import Diagnostic, diagnostic
 from splitgraph.inference import walk_model
 from splitgraph.model.attributes import attribute_value
 from splitgraph.model.onnx_proto import AttributeProto, ModelProto, NodeProto, ValueInfoProto
+from splitgraph.model.places import versioned_operator
 from splitgraph.model.scopes import MACHINE_LEARNING, MAIN, model_imports, node_label, plain_domain, scopes
 from splitgraph.model.value_type import Shape, ValueType
 from splitgraph.model.values import type_proto
@@ -53,7 +54,8 @@ def without_zip_maps(model: ModelProto, leeway: Leeway = STRICT) -> Rewrite[Mode
         else:
             text = f"{node.output[0]!r} is a tensor and no sequence of maps any more; its columns are those of "
             text += _in_words(_labels(node))
-            changes.append(Change(location, "ZipMap", "", "the tensor of its numbers is the output"))
+            before = versioned_operator(node, model_imports(model))
+            changes.append(Change(location, before, "", "the tensor of its numbers is the output"))
             notes.append(diagnostic("SG426", text, location, severity="info"))
             if _give_tensor(copy, index, known):
                 replaced.append(index)

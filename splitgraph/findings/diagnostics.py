@@ -33,8 +33,11 @@ __all__ = [
 
 Severity = Literal["error", "warning", "info"]
 
+# Characters of a message in the short form of a finding.
+_SHOWN = 80
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Diagnostic:
     """One finding.
 
@@ -57,6 +60,12 @@ class Diagnostic:
     operator: str | None = field(default=None, compare=False)
     target: str | None = None
     blocking_opset: int | None = None
+
+    def __repr__(self) -> str:
+        """Return what a notebook shows: severity, code, place, and the beginning of the message."""
+        where = f" at {abridged(self.location)}" if self.location else ""
+        text = self.message if len(self.message) <= _SHOWN else f"{self.message[:_SHOWN]}…"
+        return f"<Diagnostic: {self.severity} {self.code}{where}: {text}>"
 
 
 def diagnostic(

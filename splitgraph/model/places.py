@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from splitgraph.findings.diagnostics import Diagnostic
 from splitgraph.model.onnx_proto import FunctionProto, NodeProto
@@ -138,7 +138,16 @@ def with_nodes(
     return tuple(named)
 
 
-def version_of(node: NodeProto, imports: Mapping[str, int]) -> OperatorVersion | None:
+class NamesOperator(Protocol):
+    """A node of a model, or one that a conversion edits."""
+
+    @property
+    def op_type(self) -> str: ...
+    @property
+    def domain(self) -> str: ...
+
+
+def version_of(node: NamesOperator, imports: Mapping[str, int]) -> OperatorVersion | None:
     """Return the operator version of a node; None for an operator without a schema. imports: opsets by domain."""
     domain = plain_domain(node.domain)
     if not domain:
@@ -146,8 +155,13 @@ def version_of(node: NodeProto, imports: Mapping[str, int]) -> OperatorVersion |
     return table.version_at(domain, node.op_type, imports.get(domain, 1))
 
 
-def operator_label(node: NodeProto, version: OperatorVersion | None) -> str:
+def operator_label(node: NamesOperator, version: OperatorVersion | None) -> str:
     """Return the operator of a node with its version, and the domain before it if it is not ai.onnx."""
     domain = plain_domain(node.domain)
     name = f"{domain}.{node.op_type}" if domain else node.op_type
     return name if version is None else f"{name}-{version.since_version}"
+
+
+def versioned_operator(node: NamesOperator, imports: Mapping[str, int]) -> str:
+    """Return the operator of a node with its version, as `operator_label`. imports: opsets by domain."""
+    return operator_label(node, version_of(node, imports))

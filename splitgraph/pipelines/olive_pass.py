@@ -28,8 +28,7 @@ from olive.resource_path import LocalFile, LocalFolder
 import splitgraph
 from splitgraph.findings.diagnostics import SplitgraphError
 
-# Below the logger of Olive, which shows what is below it.
-_LOG = logging.getLogger("olive.splitgraph")
+_LOG = logging.getLogger(__name__)
 
 
 def _switch(description: str, default: bool = False) -> PassConfigParam:

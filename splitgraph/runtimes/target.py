@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 FAILED_HERE = "it fails when the model is run here"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Target:
     """One version of a runtime and what it reads.
 
@@ -55,6 +55,11 @@ class Target:
     refuses_unnamed: bool = False
     refuses_untrue_shapes: bool = False
     mixes_up_constants: bool = False
+
+    def __repr__(self) -> str:
+        """Return what a notebook shows: the name with its version, and the newest opset that it reads."""
+        opset = "" if self.newest_opset is None else f", up to opset {self.newest_opset}"
+        return f"<Target: {self.key}{opset}>"
 
     @property
     def is_measured_version(self) -> bool:

@@ -19,6 +19,7 @@ from splitgraph.inference.walk_results import NodePlace
 from splitgraph.model.attributes import attribute_value
 from splitgraph.model.names import ValueKey
 from splitgraph.model.onnx_proto import NodeProto, TensorProto
+from splitgraph.model.places import versioned_operator
 from splitgraph.model.scopes import MAIN, FunctionKey, GraphPath, Scope, called_function, node_label, plain_domain
 from splitgraph.model.tensor_data import byte_size, is_external
 from splitgraph.model.value_type import Shape, ValueType
@@ -180,7 +181,8 @@ def plan_bypass(
             given = None if _stays(walked, uses, place, node) else _given(node, scope, elements)
             if given is not None:
                 sources[uses.key(scope.path, node.output[0])] = (uses.definitions.home(scope.path, given), given)
-                plan.changes.append(Change(f"{scope.location}/{node_label(node, index)}", node.op_type, "", WHY))
+                before = versioned_operator(node, scope.imports)
+                plan.changes.append(Change(f"{scope.location}/{node_label(node, index)}", before, "", WHY))
     if sources:
         plan.replace_all(list(_with_sources(uses, _Sources(uses, sources))))
 

@@ -8,6 +8,7 @@ from splitgraph.conversion.folding.uses import Uses, has_bodies
 from splitgraph.conversion.plan import Plan, Replacement
 from splitgraph.conversion.rewrite import Change
 from splitgraph.inference import Walked
+from splitgraph.model.places import versioned_operator
 from splitgraph.model.scopes import MAIN, Scope, node_label, plain_domain
 
 WHY = "nothing depends on it"
@@ -25,7 +26,8 @@ def plan_sweep(plan: Plan, walked: Walked, uses: Uses, unread_before: Collection
             is_plain = plain_domain(node.domain) == "" and not has_bodies(node)
             if place not in needed and is_plain and place not in walked.set_aside:
                 gone.append((scope, index, Replacement([])))
-                plan.changes.append(Change(f"{scope.location}/{node_label(node, index)}", node.op_type, "", WHY))
+                before = versioned_operator(node, scope.imports)
+                plan.changes.append(Change(f"{scope.location}/{node_label(node, index)}", before, "", WHY))
     plan.replace_all(gone)
     main = uses.scopes.get(MAIN)
     if main is not None:

@@ -246,7 +246,7 @@ class NodeAtBoundary(Node, NodeBuilder):
     def set(self, name: str, value: Any, why: str) -> None:
         """Give the attribute a value: int, float, str, bytes, TensorProto or a non-empty sequence of them."""
         self.attributes[name] = make_attribute(name, value)
-        self.reasons[name] = why
+        self.reasons[name] = _about(name, why)
 
     def set_default(self, name: str, default: AttributeProto, why: str) -> None:
         """Write a default out."""
@@ -256,7 +256,7 @@ class NodeAtBoundary(Node, NodeBuilder):
         """Remove attributes that the node has."""
         for name in names:
             if self.attributes.pop(name, None) is not None:
-                self.reasons[name] = why
+                self.reasons[name] = _about(name, why)
 
     def accept_default(self, *names: str) -> None:
         """Say that leaving these attributes out means the same on both sides, though the schemas' defaults differ."""
@@ -419,7 +419,7 @@ class NodeAtBoundary(Node, NodeBuilder):
     def attribute_as_input(self, name: str, dtype: DTypeLike = "int64") -> str:
         """Turn an attribute of the node into a constant, and return its name: 1-D for a list, 0-D for one number."""
         attribute = self.attributes.pop(name)
-        self.reasons[name] = f"it is an input {self.side}"
+        self.reasons[name] = f"{name} is an input {self.side}"
         if not attribute.ref_attr_name:
             return self.constant(attribute_value(attribute), name, dtype)
         kind = attribute.type
@@ -467,3 +467,8 @@ class NodeAtBoundary(Node, NodeBuilder):
     def drop_node(self) -> None:
         """Remove the node; other nodes must give its outputs."""
         self.dropped = True
+
+
+def _about(name: str, why: str) -> str:
+    """Return a reason that names its attribute: adapters say "it"."""
+    return name + why.removeprefix("it") if why.startswith("it ") else why

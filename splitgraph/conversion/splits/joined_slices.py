@@ -20,7 +20,7 @@ from splitgraph.inference.walk_results import SplitDetail
 from splitgraph.model.attributes import attribute_value, make_attribute
 from splitgraph.model.names import FreshNames
 from splitgraph.model.onnx_proto import ModelProto, NodeProto
-from splitgraph.model.schemas.history import version_at
+from splitgraph.model.places import versioned_operator
 from splitgraph.model.scopes import Scope, plain_domain
 from splitgraph.model.value_type import ValueType
 from splitgraph.splits import Variant, variant_at
@@ -231,8 +231,7 @@ def _replace(plan: Plan, partition: Partition, joined: _Joined, why: str) -> Non
     scope, count = partition.scope, len(partition.parts)
     for number, part in sorted(enumerate(partition.parts, 1), key=lambda entry: entry[1].index):
         node, index = scope.nodes[part.index], part.index
-        version = version_at(node.op_type, opset_of(scope.imports))
-        before = node.op_type if version is None else f"{node.op_type}-{version.since_version}"
+        before = versioned_operator(node, scope.imports)
         told = f"{why}: part {number} of {count} of {partition.name} on axis {partition.axis}"
         if index == joined.place:
             plan.replace(scope, index, joined.emission.replacement(told, before, joined.label))

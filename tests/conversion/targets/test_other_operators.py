@@ -128,7 +128,7 @@ def test_nodes_in_every_graph(text: str) -> None:
     assert_same(run(before, feeds), run(after, feeds), 1e-6)
     assert rewrite.rounding
     assert {(change.before, change.why) for change in rewrite.changes} == {
-        ("Gelu", "it is not read: written as below opset 20")
+        ("Gelu-20", "it is not read: written as below opset 20")
     }
 
 
