@@ -34,8 +34,10 @@ def prepared_for(examined: Examined, leeway: Leeway) -> Prepared | None:
 
 
 def with_folded(check: TargetCheck, examined: Examined, prepare: Callable[[], Prepared | None]) -> TargetCheck:
-    """Return a check with what folding does for the model, if something is in its way. The verdict of the model as it
-    is stays. prepare: gives what `prepared_for` does.
+    """Return a check that also says how the folded model fares, where the target does not read the model as it is. The
+    verdict about the model as it is stays.
+
+    prepare: returns what `prepared_for` does; it is called only where folding may help.
     """
     if not check.has_errors or examined.errors:
         return check
@@ -43,12 +45,15 @@ def with_folded(check: TargetCheck, examined: Examined, prepare: Callable[[], Pr
     from splitgraph.runtimes.check import check_target
 
     prepared = prepare()
-    found = [(start.source, check_target(start.source, check.target)) for start in prepared.folded] if prepared else []
-    if not found:
+    checked = (
+        [(start.source, check_target(start.source, check.target)) for start in prepared.folded] if prepared else []
+    )
+    if not checked:
         return check
-    # Folding exactly comes first in a conversion, too.
-    after, folded = next((pair for pair in found if not pair[1].has_errors), found[0])
+    # The first folding is the exact one, as in a conversion; another one is told where it alone helps.
+    after, folded = next((pair for pair in checked if not pair[1].has_errors), checked[0])
     made = {name for node in after.nodes for name in node.node.output if name}
+    # The nodes in the way of the target that folding removes.
     gone = [
         answer.node
         for answer, node in zip(check.nodes, examined.nodes, strict=True)

@@ -11,7 +11,7 @@ from splitgraph.conversion.layer_draft import LayerDraft, LayerValue, as_read
 from splitgraph.conversion.rewrite import Change, Rewrite
 from splitgraph.dim import Dim
 from splitgraph.findings.diagnostics import ConversionError, Diagnostic, SplitgraphError, diagnostic
-from splitgraph.inference.analysis import IR
+from splitgraph.inference.analysis import IR, Analysis
 from splitgraph.inference.openvino_ir import is_split, mirror
 from splitgraph.inference.openvino_ir.infer import analyse_mirror
 from splitgraph.inference.walk_results import GraphDetail, NodePlace, SplitDetail
@@ -22,6 +22,7 @@ from splitgraph.splits.lowering import lengths_with_rest
 
 if TYPE_CHECKING:
     from splitgraph.formats.openvino_ir import Graph, Layer, OpenVINOModel
+    from splitgraph.inference.openvino_ir import Mirror
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,20 +69,7 @@ def convert_ir(
         raise SplitgraphError("OpenVINO's Split has no lengths to write out; explicit_lengths is for 'variadic-split'")
     mirrored = mirror(model)
     analysis = analyse_mirror(mirrored, leeway=leeway)
-    plan = _Plan(blockers=[finding for finding in analysis.diagnostics if finding.severity == "error"])
-    locations = {scope.path: scope.location for scope in analysis.details.scopes}
-    for path, layers in mirrored.layers.items():
-        finding: GraphDetail = analysis.details.graphs.get(path) or GraphDetail()
-        sources = graph_at(model.graph, path).sources
-        for index, layer in enumerate(layers):
-            if is_split(layer) and (only is None or (path, index) in only):
-                location = f"{locations[path]}/{layer.name}"
-                first = len(plan.edits)
-                _plan(plan, layer, finding.splits.get(index), (path, index, location), to, explicit_lengths)
-                axis = sources.get((layer.id, layer.inputs[1].id)) if len(layer.inputs) > 1 else None
-                known = finding.types.get(mirrored.names[path].get(axis, "")) if axis is not None else None
-                is_scalar = known is not None and known.shape == ()
-                plan.edits[first:] = [replace(edit, axis_is_scalar=is_scalar) for edit in plan.edits[first:]]
+    plan = _planned(model, mirrored, analysis, to, explicit_lengths, only)
     if plan.blockers:
         lines = "".join(f"\n  {blocker.code}  {blocker.location}  {blocker.message}" for blocker in plan.blockers)
         raise ConversionError(f"the splits cannot be converted to {to}:{lines}", plan.blockers)
@@ -91,6 +79,32 @@ def convert_ir(
     return Rewrite(
         _apply(plan, model, to), changes, notes, from_opset=version, to_opset=version, accepted=analysis.accepted
     )
+
+
+def _planned(
+    model: OpenVINOModel,
+    mirrored: Mirror,
+    analysis: Analysis,
+    to: str,
+    explicit_lengths: bool,
+    only: Collection[NodePlace] | None,
+) -> _Plan:
+    """Return the edits of the splits that are converted, and what is in their way. Errors of the model are, too."""
+    plan = _Plan(blockers=[finding for finding in analysis.diagnostics if finding.severity == "error"])
+    locations = {scope.path: scope.location for scope in analysis.details.scopes}
+    for path, layers in mirrored.layers.items():
+        found: GraphDetail = analysis.details.graphs.get(path) or GraphDetail()
+        sources = graph_at(model.graph, path).sources
+        for index, layer in enumerate(layers):
+            if is_split(layer) and (only is None or (path, index) in only):
+                first = len(plan.edits)
+                place = path, index, f"{locations[path]}/{layer.name}"
+                _plan(plan, layer, found.splits.get(index), place, to, explicit_lengths)
+                axis = sources.get((layer.id, layer.inputs[1].id)) if len(layer.inputs) > 1 else None
+                known = found.types.get(mirrored.names[path].get(axis, "")) if axis is not None else None
+                is_scalar = known is not None and known.shape == ()
+                plan.edits[first:] = [replace(edit, axis_is_scalar=is_scalar) for edit in plan.edits[first:]]
+    return plan
 
 
 def _change(edit: _Edit, to: str) -> Change:

@@ -236,25 +236,26 @@ def _kind(before: object, after: object) -> Kind:
 def _named_values(
     part: Part, sides: tuple[Side, Side], before: Sequence[str], after: Sequence[str], different: Collection[str]
 ) -> Iterator[PartDifference]:
-    """Inputs or outputs of the main graph, which are what a caller sees: by name, and in their order."""
-    known, new = sides[0].types(()), sides[1].types(())
-    opaque, new_opaque = _opaque(sides[0].model), _opaque(sides[1].model)
-    names, others = set(before), set(after)
+    """Yield the inputs or outputs of the main graph that one model lacks or whose types differ, and their order if that
+    differs. before, after: their names. different: names whose known types differ.
+    """
+    names = set(before), set(after)
+    types, opaque = [side.types(()) for side in sides], [_opaque(side.model) for side in sides]
     for name in dict.fromkeys((*before, *after)):
-        there = name in names, name in others
-        one = known.get(name) if there[0] else None
-        two = new.get(name) if there[1] else None
-        is_known = one is not None, two is not None
+        is_there = name in names[0], name in names[1]
+        known = [each.get(name) if there else None for each, there in zip(types, is_there, strict=True)]
+        is_known = [value is not None for value in known]
         is_same = name not in different if all(is_known) else not any(is_known)
         # What is known of an opaque type is its name alone.
-        names_of_types = opaque.get(name, ""), new_opaque.get(name, "")
-        if all(there) and is_same and names_of_types[0] == names_of_types[1]:
+        opaque_names = [each.get(name, "") for each in opaque]
+        if all(is_there) and is_same and opaque_names[0] == opaque_names[1]:
             continue
-        told = zip((one, two), names_of_types, there, strict=True)
-        texts = [opaque_name or str(value or UNKNOWN) if is_there else None for value, opaque_name, is_there in told]
-        yield PartDifference(part, "main", name, _kind(*texts), *texts)
-    kept = [name for name in before if name in others], [name for name in after if name in names]
-    if kept[0] != kept[1]:
+        one, two = (
+            opaque_name or str(value or UNKNOWN) if there else None
+            for value, opaque_name, there in zip(known, opaque_names, is_there, strict=True)
+        )
+        yield PartDifference(part, "main", name, _kind(one, two), one, two)
+    if [name for name in before if name in names[1]] != [name for name in after if name in names[0]]:
         order: Part = "order of inputs" if part == "input" else "order of outputs"
         yield PartDifference(order, "main", "", "changed", ", ".join(before), ", ".join(after))
 

@@ -426,10 +426,15 @@ class Formula:
         return self.write("Loop", first, *(term.dtype for term in results[1:]), body=graph)
 
     def give(self, *results: Term | None) -> None:
-        """Make the node give terms as its outputs, and no others. None stands for an output that nobody names."""
+        """Make the node give terms as its outputs, and no others. None stands for an output that nobody names.
+
+        The written node that computes the first term takes the place of the node itself, with its name and
+        documentation. Where that is not possible, and for other terms, an Identity gives the output.
+        """
         node, outputs = self.node, list(self.node.outputs)
         del node.outputs[1:]
         names = ["" if term is None else term.name for term in results]
+        # A node that computes a later term gives the output under its name, where nothing else needs the old name.
         for name, output in zip(names[1:], outputs[1:], strict=False):
             written = next((written for written in node.before if name in written.outputs), None)
             if output and written is not None and names.count(name) == 1 and self._renamed(name, output):
@@ -445,6 +450,7 @@ class Formula:
         node.domain = written.domain
         node.attributes.update(written.attributes)
         node.outputs += written.outputs[1:]
+        # What reads the node's outputs was written before it, and has to follow it.
         node.after[:0] = self._take_readers(index, set(node.outputs))
 
     def _renamed(self, name: str, output: str) -> bool:

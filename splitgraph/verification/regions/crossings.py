@@ -194,15 +194,28 @@ def _exact(line: NumberLine, watched: Sequence[Watched], found: _Rows, values: A
 def _lowest(
     line: NumberLine, watched: Sequence[Watched], values: Array, known: Array, end: float
 ) -> tuple[list[Array], list[_Rows]]:
-    """Return the low points of what is compared that do not reach 0, and rows on both sides of those that do."""
+    """Return the low points that do not reach 0, NaN for those that do; and for each that does, the rows before and
+    behind it, which cross 0.
+    """
     starts = [*_valleys(watched, values, known)]
     if not starts:
         return [], []
-    which = np.concatenate([each.which for each in starts])
-    left, right = (np.concatenate([each[side] for each in starts]) for side in (0, 1))
-    sign = np.where(_gaps_of(line, left, which) > 0, 1.0, -1.0)
-    low, high, best = left, right, left
-    least = np.full(left.shape, np.inf)
+    valleys = _Rows(*(np.concatenate(each) for each in zip(*starts, strict=True)))
+    best, reaches = _descended(line, valleys, end)
+    crossing = [
+        rows
+        for place in map(int, np.flatnonzero(reaches.any(axis=1)))
+        for rows in _both_sides(valleys, place, np.where(reaches[place], best[place], np.nan))
+    ]
+    return list(np.where(reaches, np.nan, best)), crossing
+
+
+def _descended(line: NumberLine, valleys: _Rows, end: float) -> tuple[Array, Flags]:
+    """Return the lowest point of each valley, by golden-section search, and whether its function reaches 0 there."""
+    low, high, which = valleys.low, valleys.high, valleys.which
+    sign = np.where(_gaps_of(line, low, which) > 0, 1.0, -1.0)
+    best = low
+    least = np.full(low.shape, np.inf)
     with np.errstate(invalid="ignore"):
         for _ in range(_MOST_DOWN):
             if time.monotonic() > end:
@@ -213,16 +226,16 @@ def _lowest(
                 best, least = np.where(size < least, point, best), np.where(size < least, size, least)
             is_left = sizes[0] < sizes[1]
             low, high = np.where(is_left, low, points[0]), np.where(is_left, points[1], high)
-    reaches = least <= 0
-    flipped = [
-        _Rows(low_end[None], high_end[None], which[place : place + 1], np.array([is_strict]))
-        for place in np.flatnonzero(reaches.any(axis=1))
-        for middle in [np.where(reaches[place], best[place], np.nan)]
-        for low_end, high_end in ((left[place], middle), (middle, right[place]))
-        for is_strict in (False, True)
-    ]
-    flipped = [row._replace(low=row.low + 0 * row.high, high=row.high + 0 * row.low) for row in flipped]
-    return [np.where(reaches[place], np.nan, best[place]) for place in range(len(which))], flipped
+    return best, least <= 0
+
+
+def _both_sides(valleys: _Rows, place: int, middle: Array) -> Iterator[_Rows]:
+    """Yield the two parts of a valley, each for both kinds of crossings. middle: its lowest points, NaN for none."""
+    for ends in ((valleys.low[place], middle), (middle, valleys.high[place])):
+        has_both = np.isfinite(ends[0]) & np.isfinite(ends[1])
+        low, high = (np.where(has_both, each, np.nan)[None] for each in ends)
+        for is_strict in (False, True):
+            yield _Rows(low, high, valleys.which[place : place + 1], np.array([is_strict]))
 
 
 def _valleys(watched: Sequence[Watched], values: Array, known: Array) -> Iterator[_Rows]:

@@ -111,30 +111,43 @@ class WideLook:
         return both._replace(attempts=alone.attempts or both.attempts)
 
     def _look(self, runner: WideRunner, cases: Sequence[WideCase], number: int, ends: float) -> Wide:
+        """Return the first difference that shows again, a clear one before others; else what both models ran on.
+
+        number: of the first case. ends: as `time.monotonic` tells it.
+        """
         if not runner.is_one and any(map(_orders_numbers, self.inputs.pair)):
             # Behind a limit numbers are equal, and each engine has an order of its own for these.
             cases = [case for case in cases if case.is_ordinary]
         both, apart = self._apart(runner, cases, number, ends)
-        wrong = [cases[each.place] for each in apart[:_MOST_AGAIN]]
+        found = self._shown_again(runner, cases, apart[:_MOST_AGAIN], number, ends)
+        if found:
+            return max(found, key=lambda each: each.is_clear)
+        plain = sorted(set(both) - {each.place for each in apart})
+        attempts = [Attempt(number + at, 0, cases[at].inputs) for at in plain if not cases[at].has_ties]
+        return Wide(attempts=attempts)
+
+    def _shown_again(
+        self, runner: WideRunner, cases: Sequence[WideCase], apart: Sequence[_Apart], number: int, ends: float
+    ) -> list[Wide]:
+        """Return those of the differences that show again on inputs that are a little off. One that had no time to run
+        again stays, but is not clear.
+        """
+        wrong = [cases[each.place] for each in apart]
         rng, names = np.random.default_rng(self.inputs.seed + 1), self.inputs.maker.varying()
         again = [*(case.moved(names, rng) for case in wrong), *(case.nearly(names, rng) for case in wrong)]
         ran, differ = self._apart(runner, again, number, ends) if again else ([], [])
         confirmed = {each.place for each in differ}
         found = []
-        for at, (told, case) in enumerate(zip(apart, wrong, strict=False)):
-            # What had no time to run again stays open.
-            if not {at, at + len(wrong)} & confirmed and {at, at + len(wrong)} & set(ran):
+        for at, (told, case) in enumerate(zip(apart, wrong, strict=True)):
+            # The places of the two inputs that stand for this case.
+            own = {at, at + len(wrong)}
+            if not own & confirmed and own & set(ran):
                 continue
             where = "at exact limits" if case.has_ties else "on numbers around limits, rows of tables or other sizes"
             difference = replace(told.difference, reason=f"{told.difference.reason}, {where}")
             is_clear = at in confirmed and told.is_finite and not case.has_ties and not case.is_large
             found.append(Wide(difference, is_clear and (runner.is_sure or case.is_ordinary)))
-        if found:
-            return max(found, key=lambda each: each.is_clear)
-        plain = set(both) - {each.place for each in apart}
-        return Wide(
-            attempts=[Attempt(number + at, 0, cases[at].inputs) for at in sorted(plain) if not cases[at].has_ties]
-        )
+        return found
 
     def _apart(
         self, runner: WideRunner, cases: Sequence[WideCase], number: int, ends: float

@@ -38,7 +38,11 @@ def _heads(ctx: NodeContext, name: str = "num_heads") -> int:
 
 @operator("Attention", "QAttention", "PackedAttention", gives=(0, 0), domain=DOMAIN)
 def attention(ctx: NodeContext) -> Sequence[ValueType]:
-    """Project the input and compute attention: the output of the values' size, and keys and values with the past."""
+    """Project the input and compute attention: the output of the values' size, and keys and values with the past.
+
+    In the shapes, B items have S rows each, or T rows in all when they are packed. Rows have I columns before the
+    projection, W after it and V in the output. A past of P rows makes L rows in all, for N heads of D columns.
+    """
     quantized, packed = ctx.node.op_type == "QAttention", ctx.node.op_type == "PackedAttention"
     heads, (key_size, value_size) = _heads(ctx), _projected_sizes(ctx)
     rows = "T" if packed else "B S"
@@ -51,9 +55,11 @@ def attention(ctx: NodeContext) -> Sequence[ValueType]:
     if packed:
         return shapes(ctx, *inputs, sizes=sizes, gives=output)
     data, before = dims_of_rank(ctx, 0, 3), dims_of_rank(ctx, len(inputs), 5)
-    has_past, sizes["L"] = ctx.has_input(len(inputs)), None if data is None else data[1]
+    has_past, length = ctx.has_input(len(inputs)), None if data is None else data[1]
+    sizes["L"] = length
     if has_past:
-        sizes["L"] = None if before is None or data is None else before[3] + data[1]
+        sizes["L"] = None if before is None or length is None else before[3] + length
+    # A buffer stays as long as it is.
     is_buffer = has_past and int_attribute(ctx, "past_present_share_buffer", 0)
     present = f"{output[0]} 2 B N {'P' if is_buffer else 'L'} D"
     if key_size is not None:
