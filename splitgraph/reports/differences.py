@@ -7,6 +7,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
 from splitgraph.findings.diagnostics import LONGEST_TEXT, Diagnostic, abridged
+from splitgraph.reports.change_groups import ChangeGroup, change_groups, what_changed
 from splitgraph.reports.pages import findings_table
 from splitgraph.reports.text import BLANK, Block, Cell, count, line, opset_text, shortened, table
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 # Characters of a part's text that a page shows unless everything is asked for.
 _PART = 60
 _NONE = "–"
+# The parts that a caller of the model sees: they come first.
+_ENDS = ("input", "output", "order of inputs", "order of outputs")
 
 
 def difference_page(
@@ -41,9 +44,11 @@ def difference_blocks(
     more: how to see the rows that are left out, as the end of a sentence.
     """
     extent = Extent(with_all, more)
+    ends = [part for part in difference.parts if part.part in _ENDS]
     groups = [
+        _parts(ends, extent),
         nodes_blocks(difference, extent),
-        _parts(difference.parts, extent),
+        _parts([part for part in difference.parts if part.part not in _ENDS], extent),
         _values(difference, extent),
         _findings("new findings", difference.new_findings, extent),
         _findings("findings that are gone", difference.gone_findings, extent),
@@ -174,10 +179,14 @@ class Extent(NamedTuple):
 
     def cut(self, rows: Sequence[RowT]) -> tuple[Sequence[RowT], list[Block]]:
         """Return the rows that are shown, and a line that says how many are not."""
-        # One row takes no more place than the line that stands for it.
-        if self.with_all or len(rows) <= _MOST_ROWS + 1:
+        if not self.is_cut(rows):
             return rows, []
         return rows[:_MOST_ROWS], [line((f"  … and {len(rows) - _MOST_ROWS:,} more; {self.more}", "dim"))]
+
+    def is_cut(self, rows: Sequence[object]) -> bool:
+        """Return True if not all rows are shown."""
+        # One row takes no more place than the line that stands for it.
+        return not self.with_all and len(rows) > _MOST_ROWS + 1
 
     def left_out(self, text: str) -> Block:
         """Return a line about rows that are not shown."""
@@ -206,14 +215,11 @@ def nodes_blocks(difference: ModelDifference, extent: Extent) -> list[Block]:
     blocks: list[Block] = []
     if shown:
         elements = _elements(difference, "before"), _elements(difference, "after")
-        rows: list[list[str | Cell]] = [
-            [
-                short_location(node.location),
-                Cell((_operators(node),), _STYLES[node.kind]),
-                _what(node, elements, extent.with_all),
-            ]
-            for node in shown
-        ]
+        # Many rows of one kind would push out all others.
+        groups = [ChangeGroup(((node,),)) for node in shown]
+        if extent.is_cut(shown):
+            groups = change_groups(shown)
+        rows = [_node_row(group, elements, extent.with_all) for group in groups]
         kept, more = extent.cut(rows)
         blocks += [table(("node", "operator", "what"), ("bold", "cyan", ""), kept), *more]
     left = 0 if extent.with_all else sum(changed.only_version for changed in difference.nodes)
@@ -221,6 +227,17 @@ def nodes_blocks(difference: ModelDifference, extent: Extent) -> list[Block]:
         text = f"{count(left, 'node')} only of another operator version"
         blocks += [*([BLANK] if blocks else []), extent.left_out(text)]
     return blocks
+
+
+def _node_row(group: ChangeGroup, elements: tuple[_Elements, _Elements], with_all: bool) -> list[str | Cell]:
+    """Return the row of a node, or of a group: how many nodes are like the first one, and what they have in common."""
+    node, others = group.first, group.others
+    name, what = short_location(node.location), _what(node, elements, with_all)
+    if len(group.clusters) > 1:
+        name, what = f"{name} and {len(group.clusters) - 1:,} more", Cell((what_changed(node),))
+    if others:
+        what = Cell((*filter(None, what.lines), f"with {shortened(others, _SENTENCE)}"))
+    return [name, Cell((_operators(node),), _STYLES[node.kind]), what]
 
 
 def _operators(node: NodeDifference) -> str:

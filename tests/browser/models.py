@@ -224,6 +224,14 @@ def upgraded() -> str:
 
 
 @cache
+def exported_twice() -> str:
+    """GPT-2 as PyTorch exports it at two opsets: a difference without reasons."""
+    paths = MODELS / "gpt2.opset11.onnx", MODELS / "gpt2.opset18.onnx"
+    analyses = splitgraph.infer(paths[0]), splitgraph.infer(paths[1])
+    return changes_page(*analyses, splitgraph.diff(*paths), (paths[0].name, paths[1].name))
+
+
+@cache
 def sliced() -> str:
     """A C2f block whose split became slices."""
     before = onnx.load(MODELS / "c2f.opset17.onnx")

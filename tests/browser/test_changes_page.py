@@ -9,6 +9,8 @@ from .chromium import Open
 
 pytestmark = pytest.mark.browser
 
+ESCAPE = "\ue00c"
+
 
 def test_the_result_is_shown_first_with_its_changes(open_page: Open) -> None:
     page = open_page(models.upgraded())
@@ -69,6 +71,31 @@ def test_many_changes_are_grouped_by_kind(open_page: Open) -> None:
     assert len(page.all(".row")) == 1
     page.press("/", *"layers.3")
     assert len(page.all(".row")) == 8
+
+
+def test_a_group_is_marked_in_the_drawing_and_brought_into_view(open_page: Open) -> None:
+    page = open_page(models.upgraded())
+    assert not page.all("#drawing .of-group")
+    kinds = page.texts(".row b")
+    page.all(".row")[kinds.index("~ Split-11 → Split-18")].click()
+    assert page.texts("#drawing .box.of-group > .op") == ["Split-18"]
+    assert page.visible(".box.of-group")
+    assert page.one("#panel h2").text.startswith("~ Split-11 → Split-18")
+    page.all(".row")[kinds.index("~ Unsqueeze-11 → Unsqueeze-13")].click()
+    marked = page.texts("#drawing .box.of-group > .op")
+    assert len(marked) > 1
+    assert "Split-18" not in marked
+    assert page.visible(".box.selected")
+    page.press(ESCAPE)
+    assert not page.all("#drawing .of-group")
+
+
+@pytest.mark.parametrize("make", [models.upgraded, models.exported_twice, models.normalized])
+def test_each_group_says_why_or_what_differs(make: object, open_page: Open) -> None:
+    page = open_page(make())  # type: ignore[operator]
+    texts = [text.strip("▸ ") for text in page.texts(".group-row .text")]
+    assert texts
+    assert all(texts)
 
 
 def test_before_and_after_keep_the_selection(open_page: Open) -> None:

@@ -107,11 +107,26 @@ def test_long_texts_are_cut() -> None:
 
 
 def test_long_lists_are_cut() -> None:
-    nodes = [changed(form("A-1", f"n{index}"), form("B-1", f"n{index}"), "operator") for index in range(40)]
-    assert page(*nodes[:21])[-1].split() == ["n20", "A-1", "→", "B-1"]
+    nodes = [changed(form("A-1", f"n{index}"), form(f"B-{index}", f"n{index}"), "operator") for index in range(40)]
+    assert page(*nodes[:21])[-1].split() == ["n20", "A-1", "→", "B-20"]
     assert page(*nodes, SPLIT)[3].split()[0] == "s"
     assert page(*nodes)[-1] == "  … and 20 more; --all shows them"
     assert page(*nodes, with_all=True)[-1].split()[0] == "n39"
+
+
+def test_more_nodes_than_are_shown_are_grouped() -> None:
+    nodes = [changed(form("A-1", f"n{index}"), form("B-1", f"n{index}"), "operator") for index in range(21)]
+    assert len(page(*nodes)) == 3 + 21
+    added = NodeDifference("main/c", "added", None, form("Constant-13", "c", outputs=("l",)))
+    reader = changed(form("C-1", "r"), form("C-1", "r", inputs=("x", "l")), "inputs", inputs=(1,))
+    assert page(*nodes, SPLIT, added, reader)[2:] == [
+        "  node            operator             what",
+        "  s               Split-11 → Split-18  split [3, 4] → num_outputs 2",
+        "  n0 and 20 more  A-1 → B-1",
+        "  r               C-1                  input 1 added: l",
+        "                                       with Constant-13",
+    ]
+    assert len(page(*nodes, SPLIT, added, reader, with_all=True)) == 3 + 24
 
 
 def test_parts_values_and_findings() -> None:
@@ -135,9 +150,11 @@ def test_parts_values_and_findings() -> None:
     assert page(**given) == [
         "a.onnx → b.onnx · opset 11 → 18 · all 9 nodes are the same",
         "",
+        "  part   name  before      after",
+        "  input  x     float32[N]  float32[2]",
+        "",
         "  part         name              before      after",
         "  opset        mine::F: ai.onnx  11          18",
-        "  input        x                 float32[N]  float32[2]",
         "  initializer  w                 float32[9]  other elements",
         "  metadata     k                 –           a…",
         "",

@@ -18,28 +18,12 @@ function changeTitle(change) {
 
 // Groups: a list of more changes than this shows changes of one kind as one row.
 const MOST_UNGROUPED = 30;
+// Reasons that the row of a group has room for.
+const MOST_REASONS = 2;
 
-/** For each change that belongs to another one, that one: nodes that were added for a node that is now another one, and
- * those that were removed with it. Such a node is read only on the way to it, or takes the place of its values. */
-function changeOwners(models, changes) {
-  const owners = new Map();
-  const atLocation = new Map(changes.filter((each) => each.kind === "removed").map((each) => [each.loc, each]));
-  for (const change of changes) {
-    const removed = change.kind === "added" && change.others.map((each) => atLocation.get(each)).find(Boolean);
-    if (removed) owners.set(change, removed);
-  }
-  for (const change of [...changes].reverse()) {
-    if (change.kind === "changed" || owners.has(change)) continue;
-    const side = change.kind === "added" ? 1 : 0;
-    const [at, node] = change.nodes[side] ?? [];
-    if (node === undefined) continue;
-    const graph = models[side].graphs[at];
-    const readers = graph.data.outs[node].flatMap((value) => (value < 0 ? [] : graph.consumers[value]));
-    const found = new Set(readers.map((reader) => graph.changeOf.get(reader)).map((each) => owners.get(each) ?? each));
-    const [owner] = found;
-    if (found.size === 1 && owner && owner !== change && owner.nodes[side]) owners.set(change, owner);
-  }
-  return owners;
+/** For each change that belongs to another one, that one: `owner` is its place in the list. */
+function changeOwners(changes) {
+  return new Map(changes.filter(({ owner }) => owner !== null).map((each) => [each, changes[each.owner]]));
 }
 
 /** Entries of changes as groups: a row for changes of one kind, and below it those of a group that is open. */
@@ -54,7 +38,7 @@ function groupedChanges(entries, owners, open) {
   for (const [owner, changes] of clusters) {
     const more = changes.filter((each) => each !== owner);
     const ops = operatorCounts(more.map((each) => each.after || each.before));
-    const key = [owner.kind, owner.before, owner.after, ops].join("\n");
+    const key = [owner.kind, owner.before, owner.after, owner.what, ops].join("\n");
     const title = `${changeTitle(owner)}${more.length ? " …" : ""}`;
     if (!groups.has(key)) groups.set(key, { key, title, ops, owner, clusters: [], isOpen: open.has(key) });
     groups.get(key).clusters.push([...changes.filter((each) => each === owner), ...more]);
@@ -72,11 +56,11 @@ function operatorCounts(ops) {
   return [...counts].map(([op, times]) => (times > 1 ? `${op} × ${times}` : op)).join(" · ");
 }
 
-/** What else is in each cluster of a group, or why its nodes changed. */
+/** Why the nodes of a group changed, or what differs in each, and which nodes were added or removed for each. */
 function groupText({ ops, clusters }) {
   const reasons = new Set(clusters.flat().map((each) => each.why).filter(Boolean));
-  if (ops) return `with ${ops}`;
-  return reasons.size === 1 ? [...reasons][0] : "";
+  const why = [...reasons].slice(0, MOST_REASONS).join("; ") || clusters[0][0].what;
+  return [why, ops && `with ${ops}`].filter(Boolean).join("; ");
 }
 
 function groupParts(page, group) {

@@ -6,7 +6,7 @@ class Page {
     this.models = data.models.map((each, side) => new Model(each, side));
     this.changes = (data.changes ?? []).map((each) => ({ ...each }));
     markChanges(this.models, this.changes);
-    this.owners = changeOwners(this.models, this.changes);
+    this.owners = changeOwners(this.changes);
     this.openGroups = new Set();
     this.showShapes = false;
     this.stage = new Stage(byId("drawing"), {
@@ -141,7 +141,7 @@ class Page {
 
   choose(entry) {
     showPane("drawing");
-    if (entry.group) this.setPanel(...groupParts(this, entry.group));
+    if (entry.group) this.showGroup(entry.group);
     else if (entry.change) this.showChange(entry.change);
     else if (entry.at) this.showNode(this.model.graphs[entry.at[0]], entry.at[1], entry.split ?? null);
     else if (entry.split)
@@ -156,6 +156,19 @@ class Page {
         html("p", { class: "where mono" }, entry.finding.loc),
         ...findingParts([entry.finding]),
       );
+  }
+
+  /** Bring the first node of a group that is drawn into view, and mark all that are. */
+  showGroup(group) {
+    const drawn = (change) => {
+      const [at, node] = change.nodes[this.side] ?? [];
+      return at === this.graph.number ? this.placeOf(this.graph, node) : null;
+    };
+    const owners = group.clusters.map(([owner]) => owner);
+    this.showChange(owners.find(drawn) ?? owners[0]);
+    this.selected = null;
+    this.stage.markGroup(group.clusters.flat().flatMap((change) => drawn(change)?.key ?? []));
+    this.setPanel(...groupParts(this, group));
   }
 
   showChange(change) {
@@ -258,7 +271,7 @@ class Page {
   /** Open the selected box or group; or what hides the node that was chosen in a list. */
   openSelected() {
     const entry = this.list.entries[this.list.current];
-    if (entry?.group && !this.selected) return this.press(entry);
+    if (entry?.group) return this.press(entry);
     const box = this.selected && this.boxWith(this.selected.key);
     const { graph, node, fold, text } = this.selected ?? {};
     if (fold && text) this.openFold(graph, node, { fold });

@@ -21,6 +21,7 @@ class Stage {
     this.element = html("div", { class: "stage" });
     scroller.append(this.element);
     this.zoom = 1;
+    this.group = [];
     this.views = new Map();
     this.observer = new IntersectionObserver((seen) => this.seen(seen), { root: scroller, rootMargin: MARGIN });
     this.enableDragging();
@@ -186,11 +187,19 @@ class Stage {
 
   select(key) {
     this.selected = key;
+    this.group = [];
+    this.markSelected();
+  }
+
+  /** Mark boxes beside the one that is selected. */
+  markGroup(keys) {
+    this.group = keys;
     this.markSelected();
   }
 
   markSelected() {
-    for (const each of this.element.querySelectorAll(".selected")) each.classList.remove("selected");
+    for (const each of this.element.querySelectorAll(".selected, .of-group")) each.classList.remove("selected", "of-group");
+    for (const key of this.group) this.boxElement(key)?.classList.add("of-group");
     if (this.selected) this.boxElement(this.selected)?.classList.add("selected");
   }
 
