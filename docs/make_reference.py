@@ -8,14 +8,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from reference_api import api_page
-from reference_command_line import command_line_page
+import reference_api
+import reference_command_line
 from reference_json import commands_page, files_page, json_page, parts_page
 
 FOLDER = Path(__file__).with_name("reference")
 PAGES = {
-    "api.md": api_page,
-    "command-line.md": command_line_page,
+    "api-reading.md": reference_api.reading_page,
+    "api-results.md": reference_api.results_page,
+    "api-rewriting.md": reference_api.rewriting_page,
+    "api.md": reference_api.api_page,
+    "command-line-reading.md": reference_command_line.reading_page,
+    "command-line-rewriting.md": reference_command_line.rewriting_page,
+    "command-line.md": reference_command_line.command_line_page,
     "json-commands.md": commands_page,
     "json-files.md": files_page,
     "json-parts.md": parts_page,

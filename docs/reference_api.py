@@ -1,8 +1,11 @@
-"""The page of the Python API, from the signatures and docstrings of the public names."""
+"""The pages of the Python API, from the signatures and docstrings of the public names: an overview, the functions that
+rewrite models, those that read them, and results.
+"""
 
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -10,30 +13,47 @@ from reference_docstrings import as_markdown, signature, type_text
 
 import splitgraph
 
-_INTRODUCTION = """\
+_NOTE = "<!-- Generated from the docstrings of `splitgraph` by `docs/make_reference.py`; do not edit by hand. -->"
+_INTRODUCTION = f"""\
 # Python API
 
-<!-- Generated from the docstrings of `splitgraph` by `docs/make_reference.py`; do not edit by hand. -->
+{_NOTE}
 
 Everything here is imported from `splitgraph`. A model passed in memory is never changed, and nothing is printed. What a
 verb gives back as `.model` is of the kind that went in; a path gives an `onnx.ModelProto` or an `OpenVINOModel`.
 `splitgraph.__version__` is the version. [`splitgraph.openvino`](../openvino.md) is for pipelines of OpenVINO.
 """
 # In the order of their use, not of the alphabet.
-_VERBS = (
-    *("infer", "upgrade", "downgrade", "convert", "reshape", "blockers", "check", "targets", "find_target"),
-    *("verify", "diff", "report", "map_models", "load", "save"),
-)
+_REWRITING = ("upgrade", "downgrade", "convert", "reshape", "blockers")
+_READING = ("infer", "check", "targets", "find_target", "verify", "diff", "report", "map_models", "load", "save")
+_PAGE_OF = dict.fromkeys(_REWRITING, "api-rewriting.md") | dict.fromkeys(_READING, "api-reading.md")
+_RESULTS = "api-results.md"
 # Fields that are no part of the contract.
 INTERNAL = {"Analysis": ("details",)}
 
 
 def api_page() -> str:
-    """The page as Markdown: functions, results, errors."""
-    parts = [_INTRODUCTION, "## Functions\n"]
-    for name in _VERBS:
-        parts += _function(name)
-    parts.append("## Classes\n")
+    """The overview as Markdown: every public name in a line."""
+    parts = [_INTRODUCTION, "## Functions\n", "| Function | What it does |\n|---|---|"]
+    parts += [_line(name, functions()[name], page) for name, page in _PAGE_OF.items()]
+    parts += ["", "## Results and errors\n", "| Class | What it is |\n|---|---|"]
+    parts += [_line(known.__name__, known, _RESULTS) for known in (*classes(), *errors())]
+    return "\n".join([*parts, ""])
+
+
+def rewriting_page() -> str:
+    """The page as Markdown of the functions that make another model of a model."""
+    return _functions_page("Python: upgrade, downgrade, convert, reshape", _REWRITING)
+
+
+def reading_page() -> str:
+    """The page as Markdown of the functions that read, compare, load and save models."""
+    return _functions_page("Python: infer, check, verify, diff, report, many models", _READING)
+
+
+def results_page() -> str:
+    """The page as Markdown of what functions return and raise."""
+    parts = [f"# Python: results and errors\n\n{_NOTE}\n", "## Classes\n"]
     for known in classes():
         parts += _class(known)
     parts.append("## Errors\n")
@@ -41,9 +61,23 @@ def api_page() -> str:
     return "\n".join(parts)
 
 
+def _functions_page(title: str, names: Sequence[str]) -> str:
+    told = f"[All functions](api.md) · [what they return and raise]({_RESULTS})\n"
+    parts = [f"# {title}\n\n{_NOTE}\n", told]
+    for name in names:
+        parts += _function(name)
+    return "\n".join(parts)
+
+
+def _line(name: str, known: Any, page: str) -> str:
+    told = re.split(r"(?<=\.)\s", " ".join(inspect.cleandoc(known.__doc__ or "").split()), maxsplit=1)[0]
+    told = told.replace("|", "\\|")
+    return f"| [{name}]({page}#{name.lower()}) | {told} |"
+
+
 def functions() -> dict[str, Callable[..., Any]]:
     """The public functions, by name."""
-    return {name: getattr(splitgraph, name) for name in _VERBS}
+    return {name: getattr(splitgraph, name) for name in _PAGE_OF}
 
 
 def classes() -> list[type]:
@@ -74,7 +108,7 @@ def _public() -> list[Any]:
 
 def _function(name: str) -> Iterator[str]:
     function = functions()[name]
-    yield f"### {name}\n"
+    yield f"## {name}\n"
     yield f"```python\nsplitgraph.{signature(function, name)}\n```\n"
     yield from as_markdown(function, list(inspect.signature(function).parameters))
 

@@ -1,4 +1,5 @@
-"""The page of the command line, from click's parameters.
+"""The pages of the command line, from click's parameters: an overview, the commands that rewrite models, and those that
+read them.
 
 click's own help is not pasted: its layout changes from release to release.
 """
@@ -15,10 +16,11 @@ from splitgraph.cli import program
 from splitgraph.commands.parameters import GROUPS, group_of
 from splitgraph.findings.exit_codes import MEANINGS
 
-_INTRODUCTION = """\
+_NOTE = "<!-- Generated from `splitgraph/cli.py` by `docs/make_reference.py`; do not edit by hand. -->"
+_INTRODUCTION = f"""\
 # Command line
 
-<!-- Generated from `splitgraph/cli.py` by `docs/make_reference.py`; do not edit by hand. -->
+{_NOTE}
 
 `splitgraph`, `python -m splitgraph` and, in a checkout, `python cli.py` are the same program. A model is an ONNX file
 or an OpenVINO IR (`.xml`, with its `.bin` beside it).
@@ -45,19 +47,50 @@ After a signal to stop, the exit code is 128 plus the number of the signal: 143 
 models, the result is written with a warning, and the exit code is 0; with `--verify` nothing is written, and the exit
 code is 3. `doctor` ends with 1 if a part of the installation is broken, missing or too old.
 """
+_REWRITING = ("upgrade", "downgrade", "convert", "reshape")
+_PAGES = ("command-line-rewriting.md", "command-line-reading.md")
 # Classes of click's types, and what a value of each is called.
 _TYPE_NAMES = ((click.FloatRange, "NUMBER"), (click.IntRange, "INTEGER"), (click.Path, "PATH"))
 
 
 def command_line_page() -> str:
-    """The page as Markdown: every command with its usage, arguments and options, and the exit codes."""
-    parts = [_INTRODUCTION]
-    for name, command in program.commands.items():
-        parts += _command(name, command)
-    parts.append(_EXIT_CODES)
+    """The overview as Markdown: every command in a line, and the exit codes."""
+    parts = [_INTRODUCTION, "## Commands\n", "| Command | What it does |\n|---|---|"]
+    parts += [
+        f"| [{name}]({_page_of(name)}#{name}) | {_first(command)} |" for name, command in program.commands.items()
+    ]
+    parts += ["", _EXIT_CODES]
     parts += [f"| {code} | {meaning} |" for code, meaning in MEANINGS.items()]
     parts.append(_OTHER_CODES)
     return "\n".join(parts)
+
+
+def rewriting_page() -> str:
+    """The page as Markdown of the commands that make another model of a model."""
+    return _commands_page("Command line: upgrade, downgrade, convert, reshape", _PAGES[0])
+
+
+def reading_page() -> str:
+    """The page as Markdown of all other commands."""
+    return _commands_page("Command line: infer, check, verify, diff, report, explain", _PAGES[1])
+
+
+def _commands_page(title: str, page: str) -> str:
+    told = "[All commands, and the exit codes](command-line.md)\n"
+    parts = [f"# {title}\n\n{_NOTE}\n", told]
+    for name, command in program.commands.items():
+        if _page_of(name) == page:
+            parts += _command(name, command)
+    return "\n".join(parts)
+
+
+def _page_of(name: str) -> str:
+    return _PAGES[0 if name in _REWRITING else 1]
+
+
+def _first(command: click.Command) -> str:
+    """The first sentence of the help of a command."""
+    return _in_a_cell(" ".join(inspect.cleandoc(command.help or "").partition("\n\n")[0].split()))
 
 
 def _command(name: str, command: click.Command) -> Iterator[str]:

@@ -259,8 +259,9 @@ def test_docstrings_explain_every_field_property_and_method(make_reference: Any)
             assert (member.fget if isinstance(member, property) else member).__doc__, f"{known}.{name}"
 
 
-def test_the_page_of_the_command_line_has_every_command_and_option() -> None:
-    text = (DOCS / "reference" / "command-line.md").read_text(encoding="utf-8")
+def test_the_pages_of_the_command_line_have_every_command_and_option() -> None:
+    pages = [DOCS / "reference" / f"command-line-{part}.md" for part in ("rewriting", "reading")]
+    text = "\n".join(page.read_text(encoding="utf-8") for page in pages)
     for name, command in program.commands.items():
         section = text.partition(f"\n## {name}\n")[2].partition("\n## ")[0]
         for param in command.params:
