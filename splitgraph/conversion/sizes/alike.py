@@ -1,12 +1,12 @@
-"""Weights that are alike along an axis, and do not say whether it is one of a length.
+"""Weights that are equal along an axis, so that they do not say whether the axis follows a length or stays.
 
-Weights of 1 along a length that was 1 are the same for each place, or a table of one row. So is what is computed of
-such weights: `[0] < lengths` is a mask of one place, or compares each place with 0.
-
-Weights that are alike along an axis as large as a length may be what a ConstantOfShape made of it before it was folded.
-Where a node needs them to have the length, they have it. Elsewhere the axis is one of the results: it is the length, or
-stays. A constant that is an output is a result with all its axes, whether it is alike along them or not. And weights by
-which a sum over a length is multiplied, each of them 1/T, make a mean of it.
+- Weights of 1 along a length that was 1: they are the same for each place, or they are a table of one row. The same
+  holds for what is computed from them: `[0] < lengths` is the mask of one place, or compares each place with 0.
+- Weights that are equal along an axis as large as a length: a ConstantOfShape may have made them of the length before
+  it was folded. Where a node needs them to have the length, they get it. Where the axis reaches an output instead, both
+  readings are possible: the length, and a number that stays.
+- A constant that is an output has all its axes there, whether it is equal along them or not.
+- Weights of 1/T by which a sum over a length T is multiplied: the product is a mean.
 """
 
 from __future__ import annotations

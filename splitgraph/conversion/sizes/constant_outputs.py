@@ -1,5 +1,5 @@
-"""Constants that are outputs: a number there may say a size, and an axis may have one. No node reads it that could say
-so.
+"""Constants that are outputs of the model: a number in them may say a size, and an axis may have one. No node reads
+them, so that no node shows it.
 """
 
 from __future__ import annotations

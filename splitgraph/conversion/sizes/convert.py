@@ -1,4 +1,4 @@
-"""A model with other sizes: its inputs get them, and what follows from them follows."""
+"""Write a model with other sizes: its inputs get them, and the constants that say an old size follow."""
 
 from __future__ import annotations
 
@@ -61,8 +61,10 @@ def convert_to(
     leeway: Leeway = STRICT,
     taken: Mapping[Reading, int] | None = None,
 ) -> tuple[Rewrite[ModelProto], Given]:
-    """Do the same with sizes that were read. Return also what `GivenSizes` has besides. sizes: as asked for. taken: as
-    in `find_reading`.
+    """Do what `convert_sizes` does, with sizes that were read before. Return the rewrite, and what `GivenSizes` tells
+    of it beside the sizes that were asked for.
+
+    wanted: the sizes as read from `sizes`. taken: the readings of numbers, if they are known (see `find_reading`).
     """
     plan = Plan()
     rewrite, walked = repaired(model, leeway)

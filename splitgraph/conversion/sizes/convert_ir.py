@@ -1,4 +1,4 @@
-"""An OpenVINO IR with other sizes: its Parameters get them, and what follows from them follows."""
+"""Write an OpenVINO IR with other sizes: its Parameters get them, and the constants that say an old size follow."""
 
 from __future__ import annotations
 
@@ -50,8 +50,10 @@ def convert_ir_sizes(model: OpenVINOModel, sizes: NewSizes) -> Rewrite[OpenVINOM
 def convert_ir_to(
     model: OpenVINOModel, wanted: Wanted, sizes: NewSizes, taken: Mapping[Reading, int] | None = None
 ) -> tuple[Rewrite[OpenVINOModel], Given]:
-    """Do the same with sizes that were read. Return also what `GivenSizes` has besides. sizes: as asked for. taken: as
-    in `find_reading`.
+    """Do what `convert_ir_sizes` does, with sizes that were read before. Return the rewrite, and what `GivenSizes`
+    tells of it beside the sizes that were asked for.
+
+    wanted: the sizes as read from `sizes`. taken: the readings of numbers, if they are known (see `find_reading`).
     """
     model, readers = with_readers(model)
     wanted = replace(wanted, outputs=readers_of(model, readers))

@@ -7,12 +7,11 @@ such a size comes from; then the model is walked again.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from splitgraph.conversion.sizes.digits import Choice, Order, is_one_factor
+from splitgraph.conversion.sizes.digits import Order, is_limited, is_one_factor
 from splitgraph.conversion.sizes.needs import (
     Alternative,
     Counted,
@@ -26,6 +25,7 @@ from splitgraph.conversion.sizes.needs import (
     Stays,
     Triangle,
 )
+from splitgraph.conversion.sizes.reshape_targets import Choice
 from splitgraph.conversion.sizes.wanted import Wanted
 from splitgraph.conversion.sizes.weights import WeightReader
 from splitgraph.dim import Dim, DimLike, Obligation, product, symbol, symbols_of
@@ -40,17 +40,10 @@ from splitgraph.model.value_type import Contents, ValueType, tensor, vector
 
 # So many dimensions are tried for a number.
 _MOST_ALIKE = 3
-# What is cut to a limit.
-_LIMITED = re.compile(r"\b(?:max|min)\(")
 # Reads a node.
 Rule = Callable[["Site"], None]
 # Yields the inputs over which a node computes, each with an axis.
 Over = Callable[["Site"], Iterable[tuple[int, int]]]
-
-
-def is_limited(dim: DimLike) -> bool:
-    """Return True for a dimension that is cut to a limit, as min(T, 240)."""
-    return _LIMITED.search(str(dim)) is not None
 
 
 class SizeFlow(NamedTuple):
@@ -95,22 +88,23 @@ class Operators:
 class Follower:
     """What the walk calls for each node before it is inferred.
 
-    operators: those of the model's format. weights: reads those of the model; constants: their names, by graph.
-    entries: of constant inputs, the entries that are decided, in terms of dimensions, found so far or given by the
-    user. placed: the names that the user gives. expanded: the dimensions that inputs get, by axis. repeated: of these,
-    what weights of more than one element are along an axis; patterns: along several. cuts: of those whose axis goes
-    over several dimensions: each has an axis in `repeated` and `patterns`. levels: of those whose axis goes over
-    several grids. orders: of the inputs of Reshapes, the
-    digits along an axis. merged: the values of which the last walk asked that, by input and axis. needs: what the last
-    walk found; blocked: what cannot follow, by location; conditions: which sizes have to be equal. edits, attributes:
-    what the last walk read otherwise: elements of constant inputs by position, and attributes; None for one that is
-    dropped. values: the dimensions in place of numbers that nodes compute with (`values.py`), by position and entry;
-    taking_all: poolings that take everything (`windows.py`). one_row: the axes along which values have 1 because
-    weights have. own: the nodes about which something is decided, or that read constants that are outputs. choices: the
-    place that is taken for a digit in a Reshape that has several; alternatives: those that the last walk met. over:
-    where the last walk computed over a dimension, by symbol; over_merged: the same, where a size that was 1 is one of
-    several factors of it. makers: the nodes of the main graph by output. bodies: what
-    the last walk found in bodies of loops, if a state has the size that went in. alone: says what nodes do to sizes.
+    Given: operators, those of the format; weights, which reads those of the model; constants, their names by graph;
+    placed, the names that the user gives; choices, the readings of digits that are not the first; is_first: there are
+    none. alone says what nodes do to sizes.
+
+    Decided, and kept from walk to walk: entries of constant inputs, in terms of dimensions. expanded: the dimensions
+    that inputs get, by axis. Of these, repeated tells what weights of several elements are along an axis, and patterns
+    along several; cuts, which axes go over several dimensions, and levels, over several grids. orders: the digits along
+    an axis of the input of a Reshape. met: the dimensions that values had.
+
+    Found by the last walk: edits and attributes that it read otherwise, None for one that is dropped; values, the
+    dimensions in place of numbers that nodes compute with (`values.py`); taking_all, poolings that take everything
+    (`windows.py`); merged, the values whose digits were asked for; needs; blocked, what cannot follow, by location;
+    conditions, which sizes have to be equal; one_row, the axes of size 1 that come of weights; own, the nodes about
+    which something is decided, or that read outputs which are constants; alternatives, the numbers with several
+    readings; over, the nodes that mix places of a dimension, by symbol, and over_merged, those where it was 1 and one
+    factor of several; makers, the nodes of the main graph by output; bodies, of loops whose states have the size that
+    went in.
     """
 
     wanted: Wanted

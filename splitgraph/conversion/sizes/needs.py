@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from splitgraph.conversion.sizes.digits import Choice
+from splitgraph.conversion.sizes.reshape_targets import Choice
 from splitgraph.dim import DimLike
 from splitgraph.model.scopes import GraphPath
 
@@ -122,9 +122,11 @@ Reading = tuple[tuple[DimLike, ...], tuple[DimLike, ...], int] | tuple[InputPlac
 
 
 class Stays(NamedTuple):
-    """A number that no input of its node says. form: how what it can mean is told. otherwise: what to do if it does not
-    stay, where no node of the kind can compute with another one; "" if it can follow. unless: the same where this model
-    gives no other one; it is asked even then.
+    """How to tell the user of a number that is not in an input of its node, such as one in an attribute.
+
+    form: the text of a reading, with {} for what the number means. otherwise: advice if the number should not stay,
+    where this kind of node can hold nothing but a number; "" if it can follow. unless: advice where only this model
+    keeps it from following; the user is asked even then.
     """
 
     form: str
@@ -133,9 +135,11 @@ class Stays(NamedTuple):
 
 
 class Alternative(NamedTuple):
-    """A node with a number that has several readings, and its input. is_attribute: the number is in an attribute of
-    this version of the operator instead, where nobody can say what it means. stays: for a number that no input
-    says. also: the locations of other Reshapes that are read alike.
+    """A number of a node that has several readings.
+
+    place: the input with the number. location: of the node. is_attribute: this version of the operator has the number
+    in an attribute instead, so that no option can say what it means. stays: for a number that is in no input. also: the
+    locations of other Reshapes that are read alike.
     """
 
     choice: Choice

@@ -144,7 +144,10 @@ class Origins:
     # Sizes ----------------------------------------------------------------------------------------------------------
 
     def _follow(self, reader: InputPlace, name: str, axis: int, dim: DimLike) -> None:
-        """reader: where the value is read."""
+        """Follow a size of a value back to what makes it, and change that. Raise Stuck where nothing can be changed.
+
+        reader: where the value is read. dim: what its size along the axis has to become.
+        """
         home = self._last.home(reader.path, name)
         shape = self._last.shape(reader.path, name)
         size = shape[axis]

@@ -1,7 +1,7 @@
-"""Along which axes a node computes over what stands there: sums, sorts, normalises, or takes by its number.
+"""Tell along which axes a node mixes places: it sums, sorts or normalises over them, or takes some by their number.
 
-Along such an axis the places are not apart: it is none of a batch. Each operator of onnx is listed here, or in `APART`:
-those handle each place of every axis by itself, or move whole places. Of any other operator of onnx, nothing is known.
+Such an axis cannot be a batch. Each operator of onnx is listed here or in `APART`. An operator in `APART` handles each
+place of every axis by itself, or moves whole places. Nothing is known of any other operator.
 """
 
 from __future__ import annotations

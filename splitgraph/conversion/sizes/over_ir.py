@@ -1,7 +1,7 @@
-"""Along which axes a layer of OpenVINO computes over what stands there, as `over.py` says it of onnx's operators.
+"""Tell along which axes a layer of OpenVINO mixes places, as `over.py` does for onnx's operators.
 
-Each layer is listed here, or in `APART_LAYERS`. Of any other layer nothing is known: those that take boxes of images,
-decode sequences, or read bags of embeddings tell in their elements which item they take.
+Each layer is listed here or in `APART_LAYERS`. Nothing is known of any other layer: those that take boxes of images,
+decode sequences, or read bags of embeddings say in the elements of an input which item they take.
 """
 
 from __future__ import annotations

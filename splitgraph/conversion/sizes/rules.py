@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from splitgraph.conversion.sizes.digits import DisplacedError, read_target
-from splitgraph.conversion.sizes.follow import Rule, Site, is_limited
+from splitgraph.conversion.sizes.digits import is_limited
+from splitgraph.conversion.sizes.follow import Rule, Site
 from splitgraph.conversion.sizes.readings import (
     fit_merged,
     fit_merged_tuples,
@@ -27,6 +27,7 @@ from splitgraph.conversion.sizes.readings import (
     read_sizes,
     read_slice,
 )
+from splitgraph.conversion.sizes.reshape_targets import DisplacedError, read_target
 from splitgraph.dim import Dim, DimLike, symbol
 from splitgraph.model.onnx_proto import GraphProto
 from splitgraph.model.schemas import kinds

@@ -12,12 +12,13 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import NamedTuple
 
-from splitgraph.conversion.sizes.digits import Choice, Order, is_one_factor
+from splitgraph.conversion.sizes.digits import Order, is_one_factor
 from splitgraph.conversion.sizes.follow import Follower, Operators
 from splitgraph.conversion.sizes.items import items_by_number
 from splitgraph.conversion.sizes.last_walk import Stuck
 from splitgraph.conversion.sizes.laws import Judgement, judge
 from splitgraph.conversion.sizes.needs import Alternative, InputPlace, Need, Reading
+from splitgraph.conversion.sizes.reshape_targets import Choice
 from splitgraph.conversion.sizes.rounds import in_the_way, walk_followed
 from splitgraph.conversion.sizes.wanted import Wanted
 from splitgraph.conversion.sizes.weights import WeightReader
@@ -40,10 +41,12 @@ Given = tuple[frozenset[str], Mapping[str, str], Mapping[Reading, int], Mapping[
 
 
 class Found(NamedTuple):
-    """A walk with new sizes. stuck: the needs that nothing gives, with why. over: where a dimension is computed over,
-    by symbol; lost: the outputs that do not have one. judgement: what the laws say (`laws.py`). dropped: the same of
-    dimensions that are taken for lengths. questions: what has several readings that fit. choices: the readings that are
-    taken, where that is not the first one.
+    """A walk with new sizes, and what it showed.
+
+    stuck: the needs that nothing meets, with the reason. over: the node that mixes the places of a dimension, and what
+    it does, by symbol. lost: the output that lacks a dimension, by symbol. judgement: what the laws say (`laws.py`).
+    dropped: as `over` and `lost`, of dimensions that are lengths because of it. questions: about numbers of which
+    several readings fit. choices: the readings that are taken, where that is not the first one.
     """
 
     wanted: Wanted

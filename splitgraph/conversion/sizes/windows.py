@@ -47,7 +47,7 @@ def _integers(written: object) -> tuple[int, ...]:
 
 
 def read_window(site: Site) -> None:
-    """A window that takes all of a dimension that changes may take all of it at any size."""
+    """Read the window of a pooling. One that is as large as a dimension that changes may follow it, or stay."""
     ctx, kernel, dims = site.ctx, window_of(site.ctx.node), (site.dims(0) or ())[2:]
     padding = _text(ctx.attribute("auto_pad", ""))
     if len(kernel) != len(dims) or padding in _SAME or any(any(_integers(ctx.attribute(name, ()))) for name in _PADS):

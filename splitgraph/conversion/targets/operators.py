@@ -92,7 +92,9 @@ def _verdict(node: Node | NodeProto, target: Target, opset: int, values: KnownVa
 
 @dataclass(frozen=True, slots=True)
 class _Written:
-    """What is known of the values of a node that would be written: what a way computes comes of data or of sizes."""
+    """What a target is told of the values of a node that would be written. A value that is computed counts as computed
+    from sizes if it looks like a list of sizes and is no first input, and otherwise from data.
+    """
 
     node: NodeProto
     values: KnownValues

@@ -1,7 +1,7 @@
-"""Tell which numbers the inputs of a region may take. What the specification means nothing by is no difference: where
-NaN stands among numbers, 0 divided by 0, a position beyond a table.
+"""Tell which numbers the inputs of a region may take. Where the specification gives no meaning, models may differ: the
+place of NaN among sorted numbers, 0 divided by 0, a position beyond a table.
 
-What the first model cleans or limits before it reads it takes any number, even if the second one does not.
+An input that the first model cleans or limits before use takes any number, even if the second model does not clean it.
 """
 
 from __future__ import annotations

@@ -66,11 +66,13 @@ _MOST_ROUNDING: Mapping[str, float] = {"float64": 1e-9, "float32": 1e-2, "float1
 
 
 class Opinion(NamedTuple):
-    """What differs: the models, the engine's kernels alone, or rounding alone; "late": the time was over before that
-    was known; "unheard": at special numbers, and the reference evaluator cannot run the region; "special": the models,
-    at special numbers, of operators that were written out. who: the sides that the engine computes differently from the
-    reference evaluator: "before", "after", "both sides", "" if that is not known. loss: the digits that one side loses
-    by rounding; beside "models", all of them.
+    """Why an engine computes a region differently before and after.
+
+    cause: "models" compute something else; the "engine" has kernels that do; "rounding" alone differs. "special": the
+    models differ at special numbers, where operators were written out. "unheard": a difference at special numbers, of a
+    region that the reference evaluator cannot run. "late": the time was over. who: the sides that the engine computes
+    differently from the reference evaluator: "before", "after", "both sides", "" if that is not known. loss: the digits
+    that one side loses by rounding; with "models", it loses all of them.
     """
 
     cause: Literal["models", "engine", "rounding", "late", "unheard", "special"]

@@ -1,4 +1,4 @@
-"""Plant a fault in a value inside of a region: a region that hides this one hides others.
+"""Plant a fault in a value inside of a region: where its outputs do not show this fault, they do not show others.
 
 Two models may differ in a value that their readers undo, such as a doubled number of which ArgMax reads the order. That
 the readers give the same on some inputs says nothing where they give the same of anything: a Sigmoid of large numbers.

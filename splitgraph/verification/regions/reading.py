@@ -7,10 +7,10 @@ by 1, and fractions half of the way to the element of the other model: a run tha
 limit from its neighbours, and so did not read it. Fractions also move each by a share of its own, because readers may
 undo what happens to all of them alike.
 
-A constant that only one model holds differs from whatever the other one computes in its place: the numbers of a Range,
-a mask that Trilu makes, weights behind DequantizeLinear. A run must read all of a table, or what is not as the other
-model computes it of constants. A run should also reach a
-number that may be a length, but one that no run reaches says nothing: such numbers are limits of types, too.
+A constant that only one model holds stands for what the other model computes: the numbers of a Range, a mask that Trilu
+makes, weights behind DequantizeLinear. Where the other model computes it from constants, a run must read the elements
+that differ; otherwise it must read all of a table. A run should also reach a number that may be a length. If no run
+does, nothing follows: limits of types look the same.
 """
 
 from __future__ import annotations

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from splitgraph.conversion.sizes.digits import Choice, Digit, DisplacedError, read_target
+from splitgraph.conversion.sizes.digits import Digit
+from splitgraph.conversion.sizes.reshape_targets import Choice, DisplacedError, read_target
 from splitgraph.conversion.sizes.wanted import Wanted
 from splitgraph.dim import Dim, DimLike, evaluate, parse_dim, parse_expression, substitute_if_defined
 
