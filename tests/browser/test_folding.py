@@ -56,6 +56,25 @@ def test_a_stretch_opens_with_the_keyboard(open_page: Open) -> None:
     assert len(page.all(".box.open .box.node")) > 1
 
 
+@pytest.mark.parametrize("width", [1440, 1300, 390])
+def test_edges_stay_inside_their_frame(width: int, open_page: Open) -> None:
+    page = open_page(models.gpt2())
+    with page.narrow(width):
+        page.run("""
+            const stretch = [...document.querySelectorAll(".box.repeat .box.stretch")].at(-1);
+            stretch.dispatchEvent(new MouseEvent("dblclick", { bubbles: true }));
+        """)
+        beyond = page.run("""
+            return [...document.querySelectorAll(".box.open, .box.repeat")].flatMap((box) => {
+              const frame = box.querySelector(":scope > .card").getBoundingClientRect();
+              const lines = [...box.querySelectorAll(":scope > g > .lines .line")];
+              const places = lines.map((each) => each.getBoundingClientRect());
+              return places.filter(({ left, right }) => left < frame.left || right > frame.right).length;
+            });
+        """)
+    assert beyond == [0, 0]
+
+
 def test_search_reaches_a_node_in_a_stretch(open_page: Open) -> None:
     page = open_page(models.gpt2())
     page.press("/", *"Softmax")

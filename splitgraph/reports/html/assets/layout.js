@@ -143,7 +143,20 @@ function placedByDagre(level, boxes, edges, { space, hasTypes }) {
     edge.points = points.map((point) => [point.x, point.y]);
     edge.at = [x ?? edge.points[0][0], y ?? edge.points[0][1]];
   });
-  return graph.graph();
+  return widened(boxes, edges, graph.graph(), space.marginx);
+}
+
+/** The size of a layout with room for all edges: dagre counts boxes and labels alone. */
+function widened(boxes, edges, { width, height }, margin) {
+  const across = edges.flatMap((edge) => edge.points.map(([x]) => x));
+  const left = Math.max(0, margin - Math.min(...across));
+  const right = Math.max(0, Math.max(...across) + margin - width);
+  for (const box of boxes) box.x += left;
+  for (const edge of edges) {
+    edge.points = edge.points.map(([x, y]) => [x + left, y]);
+    edge.at = [edge.at[0] + left, edge.at[1]];
+  }
+  return { width: width + left + right, height };
 }
 
 /** Constraints that keep the edges of a split's parts, and the boxes that read them, in the order of the parts: on each
