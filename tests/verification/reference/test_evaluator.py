@@ -11,8 +11,8 @@ from onnx import TensorProto, helper
 
 from splitgraph.verification.engines.error_texts import is_unsupported, reason_of
 from splitgraph.verification.reference import evaluator
-from splitgraph.verification.reference.evaluator import implementation
 from splitgraph.verification.reference.kernels import ONNX_KERNEL_VERSIONS, KernelError
+from splitgraph.verification.reference.replacements import implementation
 from splitgraph.verification.values import UnsupportedError
 
 from ..small_models import constant, graph_of, model_of, node, split_model, value
