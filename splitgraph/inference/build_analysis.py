@@ -350,6 +350,7 @@ def first_unknown(state: WalkState, types: Types) -> Origin | None:
 def _origin_in_graph(
     state: WalkState, types: Types, path: GraphPath, location: str, nodes: Sequence[NodeProto]
 ) -> Origin | None:
+    """Return the first node of a graph, or of its subgraphs and called functions, that gives something unknown."""
     detail = state.record.details.get(path)
     if detail is None:
         return None

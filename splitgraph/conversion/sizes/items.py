@@ -127,7 +127,10 @@ class _Flow:
         return self.follower.edits.get(place[:2], {}).get(place.position)
 
     def _made(self, place: InputPlace, node: NodeProto, given: Mapping[int, _Label]) -> Sequence[_Label | None] | str:
-        """Return the labels of outputs, or what the node does that it may not do. place: of its first input."""
+        """Return the labels of the outputs of a node, or what it does with the number of items that it may not do.
+
+        place: of its first input. given: the labels of its inputs that come from the number.
+        """
         path, kind, detail, flow = place.path, node.op_type, self.graphs[place.path], self.follower.operators.flow
         is_own = plain_domain(node.domain) == self.follower.operators.domain
         says = flow.saying.get(kind, ()) if is_own else ()
@@ -136,6 +139,7 @@ class _Flow:
             return [_SIZE if (self._has_name(node, path, 0) if known is None else known) else None]
         if not given:
             return []
+        # A size may say a shape. What other inputs have of the number decides.
         rest = {
             position: label for position, label in given.items() if position not in says or label.counted is not None
         }

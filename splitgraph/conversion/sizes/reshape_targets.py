@@ -234,12 +234,14 @@ class _Reader:
         return self.wanted.moves(dim) and symbols_of(dim).isdisjoint(self.wanted.batch)
 
     def _place(self, moving: _Moving, whole: Sequence[int]) -> None:
-        """Put a digit that changes where it stands in the target."""
+        """Put a digit that changes where it stands in the target: nowhere if an entry says it already, into the
+        entry that is likeliest or chosen, or as a part into one of several entries that share it.
+        """
         dim, symbols = moving.digit.dim, symbols_of(moving.digit.dim)
         fixed = {entry: dim for entry, dim in enumerate(self.target) if self.wanted.moves(dim)} | dict(self.decided)
         said = {entry for entry, each in fixed.items() if symbols & symbols_of(each)}
         own = {spot.entry for spot in _spots(moving, whole) if spot.is_own}
-        # Of a size that the data has twice, an entry may say one of the two.
+        # An entry says the digit already. If the data has its size twice, the entry may say the other one.
         is_other = moving.times > 1 and own and own.isdisjoint(said)
         if said and not is_other:
             parts = [each for each in self.decided.values() if symbols & symbols_of(each)]
@@ -258,6 +260,7 @@ class _Reader:
             readings.append((window, dim // moving.size))
         taken = 0
         if len(readings) > 1:
+            # The place of a batch is checked by its items; any other one is asked.
             is_asked = window is not None or not symbols <= self.wanted.not_asked
             choice = Choice(moving.number, symbols, tuple(readings), is_asked, window is not None)
             taken = self.choose(choice)

@@ -91,6 +91,10 @@ def window_counts(
 def _count(
     ctx: NodeContext, dim: DimLike, kernel: DimLike | None, windows: Windows, axis: int, round_up: bool
 ) -> DimLike | None:
+    """Return how many windows lie along an axis; None for a kernel of unknown size. Require that one fits.
+
+    dim: the size of the data along the axis. kernel: the number of taps.
+    """
     stride = windows.strides[axis]
     if windows.auto_pad in ("SAME_UPPER", "SAME_LOWER"):
         return ceildiv(dim, stride)

@@ -295,12 +295,14 @@ def may_not_end(model: onnx.ModelProto, counts: Mapping[str, int]) -> bool:
 
 
 def _only_counts(node: onnx.NodeProto, constants: Collection[str]) -> bool:
-    """Return True if the condition of a Loop hangs on nothing but constants: then it ends whatever else is drawn."""
+    """Return True if only constants decide when a Loop ends: then it ends whatever values are drawn for the rest."""
     if len(node.input) > 1 and node.input[1] and node.input[1] not in constants:
         return False
     body = next((graph for graph, _ in _bodies(node, 2)), None)
     if body is None or _keeps_condition(body) or (node.input[0] and node.input[0] not in constants):
         return False
+    # States that begin as constants. Those that an iteration computes from anything else are left out, until only
+    # states that hang on constants remain.
     states = [
         (value.name, result.name)
         for value, result, given in zip(body.input[2:], body.output[1:], node.input[2:], strict=False)
