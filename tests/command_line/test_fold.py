@@ -69,6 +69,6 @@ def test_what_was_done_and_why_as_json(run: Run, folder: Path) -> None:
     document = json.loads(out)
     assert (code, document["ok"], document["verified"]) == (0, True, True)
     assert {(change["before"], change["why"]) for change in document["changes"]} == {
-        ("Identity", "it gives what it gets"),
+        ("Identity-16", "it gives what it gets"),
         ("Reshape", "sizes that it can say itself"),
     }

@@ -161,7 +161,7 @@ def test_what_the_evaluator_says_alone(name: str) -> None:
     found = verify_models(*(DIFFERENT | EQUAL)[name].models(), engine="reference")
     if "ignores" in ALONE[name]:
         assert found.verdict == "not-run"
-        assert ALONE[name] in str(found.diagnostics)
+        assert any(ALONE[name] in each.message for each in found.diagnostics)
     else:
         assert found.verdict == ALONE[name]
 
