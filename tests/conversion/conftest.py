@@ -15,6 +15,7 @@ of_openvino = [
     "sizes/test_constant_outputs_ir.py",
     "sizes/test_reshape_ir.py",
     "sizes/test_values_ir.py",
+    "sizes/test_grids_ir.py",
     "sizes/test_windows_ir.py",
 ]
 collect_ignore = [] if importlib.util.find_spec("openvino") else of_openvino

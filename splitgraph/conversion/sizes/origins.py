@@ -19,6 +19,7 @@ from splitgraph.conversion.sizes.needs import Counted, InputPlace, Need, Repeate
 from splitgraph.conversion.sizes.weights import NotRead, WeightReader
 from splitgraph.dim import Dim, DimLike, product, symbol, symbols_of
 from splitgraph.inference.alone import Made, Source
+from splitgraph.model.attributes import attribute_value
 from splitgraph.model.onnx_proto import TensorProto
 from splitgraph.model.scopes import GraphPath, plain_domain
 
@@ -389,7 +390,9 @@ class Origins:
         if producer.node.op_type != "Concat" or plain_domain(producer.node.domain) != self._follower.operators.domain:
             return False
         rank = len(self._last.shape(producer.scope.path, producer.node.output[0]))
-        return any(each.name == "axis" and each.i % rank == axis for each in producer.node.attribute)
+        # An IR has its numbers as texts.
+        along = (int(attribute_value(each)) for each in producer.node.attribute if each.name == "axis")
+        return any(each % rank == axis for each in along)
 
     def _handed_on(self, producer: Producer, name: str, axis: int) -> list[_Part]:
         """Return the dimensions of inputs that a node hands on as this one."""
