@@ -30,15 +30,8 @@ if TYPE_CHECKING:
     from splitgraph.formats import Model
     from splitgraph.formats.kinds import InMemory, M, Source
     from splitgraph.inference.analysis import Analysis
-    from splitgraph.options import (
-        ConvertOptions,
-        GivenInputs,
-        InferOptions,
-        InputShapes,
-        ReshapeOptions,
-        RewriteOptions,
-        StrPath,
-    )
+    from splitgraph.keywords import ConvertOptions, InferOptions, ReshapeOptions, RewriteOptions
+    from splitgraph.options import GivenInputs, InputShapes, StrPath
     from splitgraph.runtimes.target import Target
     from splitgraph.runtimes.target_findings import TargetFindings
     from splitgraph.verification.verification import Verification

@@ -17,7 +17,7 @@ from typing import get_type_hints
 import pytest
 
 import splitgraph
-from splitgraph import options
+from splitgraph import keywords, options
 from splitgraph.dim import Dim
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -158,16 +158,16 @@ def test_nothing_else_is_wrong(found: dict[int, set[str]]) -> None:
 
 
 OPTIONS = {
-    "infer": options.InferOptions,
-    "upgrade": options.RewriteOptions,
-    "downgrade": options.RewriteOptions,
-    "convert": options.ConvertOptions,
-    "reshape": options.ReshapeOptions,
+    "infer": keywords.InferOptions,
+    "upgrade": keywords.RewriteOptions,
+    "downgrade": keywords.RewriteOptions,
+    "convert": keywords.ConvertOptions,
+    "reshape": keywords.ReshapeOptions,
 }
 
 
-@pytest.mark.parametrize(("verb", "keywords"), OPTIONS.items(), ids=OPTIONS)
-def test_type_checkers_know_every_option(verb: str, keywords: type, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("verb", "typed"), OPTIONS.items(), ids=OPTIONS)
+def test_type_checkers_know_every_option(verb: str, typed: type, monkeypatch: pytest.MonkeyPatch) -> None:
     """They stand in the signature for Python, and once more for type checkers: with the same types."""
     parameters = inspect.signature(getattr(splitgraph, verb)).parameters.values()
     # For type checkers only, like the options themselves.
@@ -175,7 +175,7 @@ def test_type_checkers_know_every_option(verb: str, keywords: type, monkeypatch:
     in_python = {
         known.name: eval(known.annotation, vars(options)) for known in parameters if known.kind == known.KEYWORD_ONLY
     }
-    assert get_type_hints(keywords) == in_python
+    assert get_type_hints(typed) == in_python
 
 
 def test_type_checkers_know_every_option_of_many_models() -> None:
@@ -183,8 +183,8 @@ def test_type_checkers_know_every_option_of_many_models() -> None:
     own = set(inspect.signature(splitgraph.map_models).parameters)
     verbs = (*OPTIONS, "check", "verify")
     parameters = [known for verb in verbs for known in inspect.signature(getattr(splitgraph, verb)).parameters.values()]
-    keywords = {known.name for known in parameters} - {"model", "before", "after"} - own
-    assert set(options.MapOptions.__annotations__) == keywords | {"force", "external_data", "skip_newer"}
+    names = {known.name for known in parameters} - {"model", "before", "after"} - own
+    assert set(keywords.MapOptions.__annotations__) == names | {"force", "external_data", "skip_newer"}
 
 
 def test_the_model_can_be_given_by_name() -> None:

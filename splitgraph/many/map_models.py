@@ -21,7 +21,6 @@ from splitgraph.options import (
     RTOL,
     TIMEOUT,
     Converting,
-    MapOptions,
     NewSizes,
     Output,
     Running,
@@ -33,6 +32,8 @@ from splitgraph.work.task import FileTask
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
+
+    from splitgraph.keywords import MapOptions
 
 _GIB = 2**30
 # The pages of `report` have an index, which the command writes.

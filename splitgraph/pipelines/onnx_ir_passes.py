@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from splitgraph.conversion.rewrite import Change
-    from splitgraph.options import ConvertOptions, Form, InferOptions
+    from splitgraph.keywords import ConvertOptions, InferOptions
+    from splitgraph.options import Form
     from splitgraph.verification.verification import Verification
 
 
