@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import count
 
 from splitgraph.conversion.rewrite import Change, Rewrite, step
+from splitgraph.model.names import FreshNames, used_names
 from splitgraph.model.onnx_proto import ModelProto, NodeProto, TensorProto
 from splitgraph.runtimes.target import Target
 
@@ -24,14 +25,10 @@ def with_own_constants(rewrite: Rewrite, target: Target) -> Rewrite:
         return rewrite
     copy = ModelProto()
     copy.CopyFrom(rewrite.model)
-    taken = {value.name for value in copy.graph.initializer} | {
-        name for node in copy.graph.node for name in node.output
-    }
-    taken |= {value.name for value in copy.graph.input}
+    names = FreshNames(used_names(copy))
     changes = []
     for node, place, tensor in _shared(copy):
-        name = next(each for number in count(2) if (each := f"{tensor.name}_{number}") not in taken)
-        taken.add(name)
+        name = names.new(tensor.name)
         made = copy.graph.initializer.add()
         made.CopyFrom(tensor)
         made.name = node.input[place] = name
@@ -56,8 +53,5 @@ def _shared(model: ModelProto) -> Iterator[tuple[NodeProto, int, TensorProto]]:
 
 
 def _is_small(tensor: TensorProto) -> bool:
-    elements = 1
-    for dim in tensor.dims:
-        elements *= dim
     is_here = tensor.data_location != TensorProto.EXTERNAL
-    return is_here and tensor.data_type in _FLOATS and elements <= _MOST_ELEMENTS
+    return is_here and tensor.data_type in _FLOATS and math.prod(tensor.dims) <= _MOST_ELEMENTS
