@@ -5,14 +5,14 @@ Everything is written for the opset of the node, with operators that mean the sa
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any
 
 from splitgraph.conversion.known_values import Array
-from splitgraph.conversion.node import Node
+from splitgraph.conversion.notation.computed_elements import TRUTHS, computed
+from splitgraph.conversion.notation.given_results import give_results, take_readers
 from splitgraph.conversion.notation.node_at_boundary import Inexact, NodeAtBoundary
 from splitgraph.model.deferred import helper, np, numpy_helper
 from splitgraph.model.onnx_proto import GraphProto
@@ -24,39 +24,6 @@ INTEGER_BITS = {f"{kind}{bits}": bits for kind in ("int", "uint") for bits in (8
 GREATEST_INT64 = 2**63 - 1
 # The types that NumPy knows, and that ConstantOfShape makes below opset 20.
 _PLAIN = {*INTEGER_BITS, "bool", *FLOATS}
-
-# Up to this number of elements, the model holds a result; beyond, nodes compute it at run time.
-_KEPT = 2**16
-
-
-def _quotient(dividend: Array, divisor: Array) -> Any:
-    """Divide as Div does: integers are rounded towards 0."""
-    if dividend.dtype.kind not in "iu":
-        return np.true_divide(dividend, divisor)
-    down = np.floor_divide(dividend, divisor)
-    return down + (((dividend < 0) != (divisor < 0)) & (down * divisor != dividend)).astype(down.dtype)
-
-
-# How NumPy computes known elements: with the same IEEE arithmetic, in the same type, as the operators of ONNX.
-_COMPUTED: Mapping[str, str | Callable[..., Any]] = {
-    **{name: name.lower() for name in ("Add", "Ceil", "Cos", "Equal", "Exp", "Floor", "Greater", "Less", "Log", "Sin")},
-    **{name: f"logical_{name.lower()}" for name in ("And", "Or", "Xor", "Not")},
-    "Abs": "abs",
-    "Sub": "subtract",
-    "Mul": "multiply",
-    "Neg": "negative",
-    "Round": "rint",
-    "Sign": "sign",
-    "Max": "maximum",
-    "Min": "minimum",
-    "Where": "where",
-    "Div": _quotient,
-    "Concat": lambda *parts, axis: np.concatenate(parts, axis),
-    "Gather": lambda data, places, axis=0: np.take(data, places, axis),
-    "Mod": lambda dividend, divisor, fmod=0: (np.fmod if fmod else np.mod)(dividend, divisor),
-    "Transpose": lambda data, perm: data.transpose(perm),
-}
-_TRUTHS = frozenset({"Equal", "Greater", "IsInf", "IsNaN", "Less"})
 
 
 @dataclass(slots=True, eq=False)
@@ -371,16 +338,11 @@ class Formula:
 
         gives: the element type of the result; that of the first term unless given.
         """
-        dtype = gives or ("bool" if op_type in _TRUTHS else terms[0].dtype)
+        dtype = gives or ("bool" if op_type in TRUTHS else terms[0].dtype)
         known = [term.elements for term in terms if term.elements is not None]
-        compute = _COMPUTED.get(op_type) if len(known) == len(terms) else None
-        if compute is not None and _is_small(known):
-            # Infinities and NaN may stand in a branch that Where does not choose.
-            with np.errstate(all="ignore"):
-                function = getattr(np, compute) if isinstance(compute, str) else compute
-                result = np.asarray(function(*known, **attributes), dtype=dtype)
-            if result.size <= max(_KEPT, *(elements.size for elements in known)):
-                return self.term(result)
+        result = computed(op_type, known, dtype, attributes) if len(known) == len(terms) else None
+        if result is not None:
+            return self.term(result)
         return self.write(op_type, terms, dtype, **attributes)[0]
 
     def write(self, op_type: str, terms: Sequence[Term | None], *dtypes: str, **attributes: Any) -> list[Term]:
@@ -431,36 +393,7 @@ class Formula:
         The written node that computes the first term takes the place of the node itself, with its name and
         documentation. Where that is not possible, and for other terms, an Identity gives the output.
         """
-        node, outputs = self.node, list(self.node.outputs)
-        del node.outputs[1:]
-        names = ["" if term is None else term.name for term in results]
-        # A node that computes a later term gives the output under its name, where nothing else needs the old name.
-        for name, output in zip(names[1:], outputs[1:], strict=False):
-            written = next((written for written in node.before if name in written.outputs), None)
-            if output and written is not None and names.count(name) == 1 and self._renamed(name, output):
-                written.outputs[written.outputs.index(name)] = output
-            elif output:
-                node.write_after("Identity", [name], output)
-        index = next((index for index, written in enumerate(node.before) if written.outputs[:1] == names[:1]), None)
-        if index is None or names.count(names[0]) > 1 or not self._renamed(names[0], node.outputs[0]):
-            node.replace("Identity", names[:1])
-            return
-        written = node.before.pop(index)
-        node.replace(written.op_type, written.inputs)
-        node.domain = written.domain
-        node.attributes.update(written.attributes)
-        node.outputs += written.outputs[1:]
-        # What reads the node's outputs was written before it, and has to follow it.
-        node.after[:0] = self._take_readers(index, set(node.outputs))
-
-    def _renamed(self, name: str, output: str) -> bool:
-        """Give the nodes that read a value its new name; return False where a subgraph reads it."""
-        nodes = (*self.node.before, *self.node.after)
-        if any(name in written.reads and name not in written.inputs for written in nodes):
-            return False
-        for written in nodes:
-            written.inputs[:] = [output if read == name else read for read in written.inputs]
-        return True
+        give_results(self.node, ["" if term is None else term.name for term in results])
 
     def follow(self, index: int, compute: Callable[[Term], Term]) -> None:
         """Compute an output of the node from what the node gives there, with nodes behind the node."""
@@ -468,28 +401,9 @@ class Formula:
         start, wanted = len(node.before), node.redirect(index, "given")
         given = node.outputs[index]
         result = compute(self.value(given, node.values.type_of(wanted).dtype or ""))
-        for written in self._take_readers(start, {given}):
+        for written in take_readers(node, start, {given}):
             written.outputs = [wanted if name == result.name else name for name in written.outputs]
             node.after.append(written)
-
-    def _take_readers(self, start: int, names: set[str]) -> list[Node]:
-        """Take the nodes that depend on values, from a position on, out of the nodes before the node."""
-        node, taken = self.node, list[Node]()
-        for written in node.before[start:]:
-            if not names.isdisjoint(written.reads):
-                names.update(written.outputs)
-                taken.append(written)
-        node.before = [kept for kept in node.before if not any(kept is written for written in taken)]
-        return taken
-
-
-def _is_small(known: Sequence[Array]) -> bool:
-    """Return True when the result from these elements needs little memory."""
-    try:
-        return math.prod(np.broadcast_shapes(*(elements.shape for elements in known))) <= MAX_WRITTEN
-    except ValueError:
-        # The arrays do not broadcast: Concat joins them, or Gather takes from one of them.
-        return math.prod(elements.size for elements in known) <= MAX_WRITTEN
 
 
 def _declared(term: Term, dims: Sequence[int | None] | None) -> Any:
