@@ -14,7 +14,7 @@ from splitgraph.model.onnx_proto import ModelProto, NodeProto
 from splitgraph.model.scopes import MAIN, reads
 from splitgraph.model.value_type import UNKNOWN, Contents
 from splitgraph.verification.models.model_files import nodes_within
-from splitgraph.verification.regions.constant_values import Constants
+from splitgraph.verification.regions.finding.constant_values import Constants
 
 # So many times the old batch.
 TIMES = (2, 3, 5)

@@ -49,7 +49,7 @@ from splitgraph.verification.models.repeated import (
     without_outputs,
 )
 from splitgraph.verification.models.repeated_ir import repeated_ir
-from splitgraph.verification.regions.widening import in_float64
+from splitgraph.verification.regions.judging.widening import in_float64
 from splitgraph.verification.verification import Difference, Verification
 
 if TYPE_CHECKING:

@@ -7,13 +7,13 @@ What `verify_models` does, step by step:
 2. It checks that the models can be compared: both must have a meaning, outputs, weights and an engine (`models`). A
    first model whose only fault is a Split-18 without `split` and `num_outputs` is repaired; any other invalid split has
    no meaning to compare with.
-3. It finds the regions in which two ONNX models differ (`regions.find`).
+3. It finds the regions in which two ONNX models differ (`regions.finding.find`).
 4. It chooses inputs: sizes that the model accepts, and elements (`inputs`).
 5. One engine after the other runs both models on these inputs, in a process of its own, until one engine can decide
-   (`engines`, `reference`). Meanwhile it runs each region alone (`regions.local_check`).
-   If a region is equal although its constants differ, a run must have read what differs (`regions.reading`).
-6. It compares the outputs, asks the arbiter about regions that differ (`regions.check`), and puts both together
-   (`verdict.engine_trial`).
+   (`engines`, `reference`). Meanwhile it runs each region alone (`regions.checking.local_check`). If a region is equal
+   although its constants differ, a run must have read what differs (`regions.checking.reading`).
+6. It compares the outputs, asks the arbiter about regions that differ (`regions.judging.arbiter`), and puts both
+   together (`verdict.engine_trial`).
 
 The rules for a verdict:
 
@@ -84,7 +84,7 @@ from splitgraph.verification.models.model_pair import (
     read_model_pair,
     sizes_of_the_first,
 )
-from splitgraph.verification.regions.find import ModelRegions
+from splitgraph.verification.regions.finding.find import ModelRegions
 from splitgraph.verification.verdict.case_runs import CaseRuns, Question
 from splitgraph.verification.verdict.engine_trial import EngineTrial
 from splitgraph.verification.verdict.judge import EngineVerdict

@@ -5,7 +5,7 @@ A job is a folder with `job.json`: {"engines": [name, name],
 "folders": [of the external data of each, ...], "ports": [see `engine.load_engine`, ...],
 "cases": [{"case": 0, "attempt": 0, "inputs": file}, ...], "settings": see `engine_settings.EngineSettings`,
 "deploy": on how many cases the second model runs with the default optimisations of onnxruntime, "regions": null, or
-see `regions.region_job`}.
+see `regions.checking.region_job`}.
 
 The worker loads the libraries of the settings and looks for their providers. It loads the first model and runs it on
 each case; then the second model, on the cases that the first one accepted. Once an attempt at a case is accepted, the
@@ -21,9 +21,9 @@ that the last line shows what a crash interrupted:
 
 Outputs of the second model that are the same as those of the first one, bit for bit, are in one file with them.
 
-The regions of the two models (see `regions.local_check`) are compared while the values of the first model are in
-memory, batch by batch of regions, so that these never take too much of it. A job with "drawn" runs no models, and
-compares the kinds of regions on drawn values, each in its share of the time; one whose run takes longer ends the
+The regions of the two models (see `regions.checking.local_check`) are compared while the values of the first model
+are in memory, batch by batch of regions, so that these never take too much of it. A job with "drawn" runs no models,
+and compares the kinds of regions on drawn values, each in its share of the time; one whose run takes longer ends the
 process, after its last event:
 
     {"event": "start" | "end", "stage": "region", "region": 0, ...}     end: see `local_check.RegionRun.as_event`
@@ -62,8 +62,8 @@ from splitgraph.verification.engines.engine import Loaded, load_engine, load_lib
 from splitgraph.verification.engines.error_texts import is_invalid, is_unsupported, reason_of, says_out_of_memory
 from splitgraph.verification.engines.half_weights import round_onnx, rounded_to_half
 from splitgraph.verification.engines.onnxruntime_engine import LEVELS, runner, session_at
-from splitgraph.verification.regions.local_check import RegionRun, Regions
-from splitgraph.verification.regions.region_job import RegionJob
+from splitgraph.verification.regions.checking.local_check import RegionRun, Regions
+from splitgraph.verification.regions.checking.region_job import RegionJob
 from splitgraph.verification.values import (
     Array,
     Run,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import onnx
 
-from splitgraph.verification.regions.find import FoundRegion, ModelRegions
+from splitgraph.verification.regions.finding.find import FoundRegion, ModelRegions
 from splitgraph.verification.verdict.case_runs import Question
 from splitgraph.verification.verification import Region, Verification
 

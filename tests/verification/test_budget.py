@@ -13,8 +13,8 @@ from splitgraph import convert, verify
 from splitgraph.verification import budget
 from splitgraph.verification.budget import Budget
 from splitgraph.verification.engines.engine_process import Suspect
-from splitgraph.verification.regions.arbiter import Arbiter
-from splitgraph.verification.regions.evaluations import Answers
+from splitgraph.verification.regions.judging.arbiter import Arbiter
+from splitgraph.verification.regions.judging.evaluations import Answers
 from splitgraph.verification.verification import STOPPED
 
 from .small_models import parsed

@@ -62,8 +62,8 @@ class EngineFailure:
 class Suspect:
     """Values on which an engine computes a region differently before and after.
 
-    kind: of the values: "captured" from the first model, or drawn (see `regions.draw`). case: their number. inputs: of
-    the region. outputs: of both sides; of the first one alone if the second one fails.
+    kind: of the values: "captured" from the first model, or drawn (see `regions.drawing.draw`). case: their number.
+    inputs: of the region. outputs: of both sides; of the first one alone if the second one fails.
     """
 
     kind: str
@@ -75,7 +75,7 @@ class Suspect:
 
 @dataclass(frozen=True, slots=True)
 class RegionRecord:
-    """What happened to a region, or to a kind of region on drawn values (see `regions.local_check.RegionRun`)."""
+    """What happened to a region, or to a kind of region on drawn values (see `checking.local_check.RegionRun`)."""
 
     cases: int = 0
     max_abs_diff: float | None = None
@@ -98,10 +98,11 @@ class EngineRun:
     on. idle: of these, the ones that got no node of a model. seconds: what the longest run of each model took. refused:
     why the settings cannot be used here, "" if they can. opsets: what a model was taken for, if that is not the opset
     that it imports. regions, drawn: what happened to each region, and to each kind of regions on drawn values. read: of
-    each kind, what was read of what was asked (see `regions.reading`). bases: files of the values that reached a region
-    of a kind; base_seconds: what comparing on such values took. parting: the first value in which the models differ, by
-    its number, with the case and the reason. uncaptured: why the engine returns no inner values, "" if it does.
-    crashed: the region, or the kind on drawn values, that ended the process; crashed_case: the case of drawn values.
+    each kind, what was read of what was asked (see `regions.checking.reading`). bases: files of the values that reached
+    a region of a kind; base_seconds: what comparing on such values took. parting: the first value in which the models
+    differ, by its number, with the case and the reason. uncaptured: why the engine returns no inner values, "" if it
+    does. crashed: the region, or the kind on drawn values, that ended the process; crashed_case: the case of drawn
+    values.
     """
 
     outputs: tuple[dict[tuple[int, int], list[Value]], dict[tuple[int, int], list[Value]]] = field(

@@ -22,7 +22,7 @@ from splitgraph.model.scopes import model_imports, node_label, reads, sort_nodes
 from splitgraph.model.value_type import DTYPE_NUMBERS, UNKNOWN, ValueType
 from splitgraph.model.values import type_proto
 from splitgraph.verification.models.dependence import values_of_elements
-from splitgraph.verification.regions.cut import called_functions
+from splitgraph.verification.regions.finding.cut import called_functions
 from splitgraph.verification.values import Value
 
 _FLOATS = ("float32", "float64", "float16", "bfloat16")

@@ -15,8 +15,8 @@ from splitgraph.verification.inputs.model_inputs import InputError
 from splitgraph.verification.inputs.solver import SymbolSizes
 from splitgraph.verification.models.model_files import weights_of
 from splitgraph.verification.models.model_pair import ComparedModel
-from splitgraph.verification.regions.check import LocalCheck
-from splitgraph.verification.regions.find import ModelRegions
+from splitgraph.verification.regions.checking.check import LocalCheck
+from splitgraph.verification.regions.finding.find import ModelRegions
 from splitgraph.verification.values import Value, tensors_of
 from splitgraph.verification.verdict.judge import EngineVerdict, obstacle_of
 

@@ -1,6 +1,7 @@
 """Find the constants in which two models differ, of which one is an IR, and say which of them no run reads.
 
-A run reads a constant if the IR gives something else with other elements there (see `regions.reading` for ONNX models).
+A run reads a constant if the IR gives something else with other elements there. For ONNX models, see
+`regions.checking.reading`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Find what a model that only runs as a whole decides by: its comparisons, and the positions at which it reads tables.
 
 Each part runs alone, in the reference evaluator, so that what draws inputs for regions of ONNX models (see
-`regions.inner_limits`) draws them for these models, too. The inputs are proposals: both models run on them. So parts
-that are large or slow are left out.
+`regions.drawing.inner_limits`) draws them for these models, too. The inputs are proposals: both models run on them. So
+parts that are large or slow are left out.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from splitgraph.verification.models.ir_as_onnx import as_onnx
 from splitgraph.verification.models.model_files import is_default_domain
 from splitgraph.verification.models.model_pair import ComparedModel
 from splitgraph.verification.reference.deferred import evaluator
-from splitgraph.verification.regions.constants import held_constants
-from splitgraph.verification.regions.inner_limits import BY_ELEMENT, COMPARISONS, at_inner_limits, cut
-from splitgraph.verification.regions.reached import reached
-from splitgraph.verification.regions.rows import TABLE_READERS
+from splitgraph.verification.regions.drawing.inner_limits import BY_ELEMENT, COMPARISONS, at_inner_limits, cut
+from splitgraph.verification.regions.drawing.rows import TABLE_READERS
+from splitgraph.verification.regions.finding.constants import held_constants
+from splitgraph.verification.regions.finding.reached import reached
 from splitgraph.verification.values import Array, UnsupportedError, Value
 
 # A comparison or a position that more nodes compute is left out, and so is what comes after so many nodes of all.

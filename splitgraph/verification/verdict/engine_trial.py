@@ -12,8 +12,8 @@ from splitgraph.verification import help_texts
 from splitgraph.verification.comparison import OutOfTimeError
 from splitgraph.verification.help_texts import is_installed
 from splitgraph.verification.models.dependence import outputs_of_inputs
-from splitgraph.verification.regions.check import LocalCheck
-from splitgraph.verification.regions.lost_digits import Loss
+from splitgraph.verification.regions.checking.check import LocalCheck
+from splitgraph.verification.regions.judging.lost_digits import Loss
 from splitgraph.verification.verdict.case_runs import CaseRuns
 from splitgraph.verification.verdict.changed_in_ir import constants_that_differ, rows_that_differ, unread_constants
 from splitgraph.verification.verdict.deciding_parts import deciding_part

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from splitgraph.findings.diagnostics import Diagnostic, diagnostic
 from splitgraph.verification import help_texts
 from splitgraph.verification.models.model_pair import ComparedModel
-from splitgraph.verification.regions.check import LocalCheck
-from splitgraph.verification.regions.find import FoundRegion, ModelRegions
+from splitgraph.verification.regions.checking.check import LocalCheck
+from splitgraph.verification.regions.finding.find import FoundRegion, ModelRegions
 from splitgraph.verification.verdict.case_runs import CaseRuns
 from splitgraph.verification.verdict.judge import EngineVerdict, Judge
 from splitgraph.verification.verdict.region_notes import MOST_NAMED

@@ -19,8 +19,8 @@ import onnx
 
 from splitgraph.formats.openvino_ir import Graph, Layer, OpenVINOModel
 from splitgraph.verification.models.ir_constants import ChangedConstant, IRConstant, different_places, ir_constants
-from splitgraph.verification.regions.constants import held_constants
-from splitgraph.verification.regions.folding import computed_tables
+from splitgraph.verification.regions.finding.constants import held_constants
+from splitgraph.verification.regions.finding.folding import computed_tables
 from splitgraph.verification.values import Array
 
 # The layers with bodies around a constant.

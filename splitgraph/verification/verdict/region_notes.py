@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from splitgraph.findings.diagnostics import Diagnostic, diagnostic
 from splitgraph.verification import help_texts
-from splitgraph.verification.regions.lost_digits import Loss
+from splitgraph.verification.regions.judging.lost_digits import Loss
 from splitgraph.verification.verification import UNSEARCHED, Region
 
 # A message names at most so many regions.

@@ -11,13 +11,13 @@ from typing import NamedTuple
 from splitgraph.verification.engines.engine_process import Attempt
 from splitgraph.verification.inputs.other_amounts import with_other_amounts
 from splitgraph.verification.models.model_pair import wrong_shapes
-from splitgraph.verification.regions.check import LocalCheck
-from splitgraph.verification.regions.cut import cut_out
-from splitgraph.verification.regions.find import FoundRegion, ModelRegions
-from splitgraph.verification.regions.inside import look_inside
-from splitgraph.verification.regions.planted import Cut, PlantedFault, with_faults
-from splitgraph.verification.regions.size_limits import find_size_limits, lengths_of_two, unshared
-from splitgraph.verification.regions.windows import window_lengths
+from splitgraph.verification.regions.checking.check import LocalCheck
+from splitgraph.verification.regions.checking.inside import look_inside
+from splitgraph.verification.regions.checking.planted import Cut, PlantedFault, with_faults
+from splitgraph.verification.regions.finding.cut import cut_out
+from splitgraph.verification.regions.finding.find import FoundRegion, ModelRegions
+from splitgraph.verification.regions.sizes.size_limits import find_size_limits, lengths_of_two, unshared
+from splitgraph.verification.regions.sizes.windows import window_lengths
 from splitgraph.verification.verdict.case_runs import CaseRuns
 
 # So many inputs with other amounts run at once.

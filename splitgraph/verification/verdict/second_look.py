@@ -14,7 +14,7 @@
    branches have other weights, and the reader of both gives the same. So where a region differs at values of the first
    model and all outputs are equal, regions are found again without these names. A reader may also hide a difference at
    most numbers, such as a Sigmoid of large ones. So they are compared where results jump, too, and a fault that is
-   planted in each of the values must show (see `regions.planted`).
+   planted in each of the values must show (see `regions.checking.planted`).
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 
 from splitgraph.findings.diagnostics import Diagnostic
-from splitgraph.verification.regions.check import LocalCheck
-from splitgraph.verification.regions.find import FoundRegion, ModelRegions
-from splitgraph.verification.regions.lost_digits import Loss
-from splitgraph.verification.regions.planted import PlantedFault, faults_in
+from splitgraph.verification.regions.checking.check import LocalCheck
+from splitgraph.verification.regions.checking.planted import PlantedFault, faults_in
+from splitgraph.verification.regions.finding.find import FoundRegion, ModelRegions
+from splitgraph.verification.regions.judging.lost_digits import Loss
 from splitgraph.verification.verdict.region_notes import impossible_note
 from splitgraph.verification.verification import Region
 

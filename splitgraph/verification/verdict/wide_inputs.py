@@ -17,8 +17,8 @@ from splitgraph.formats.openvino_ir import OpenVINOModel
 from splitgraph.verification.inputs.input_maker import InputMaker
 from splitgraph.verification.models.ir_constants import ir_constants, ir_limits
 from splitgraph.verification.models.model_pair import ComparedModel
-from splitgraph.verification.regions.between import draw_between, draw_between_own
-from splitgraph.verification.regions.constants import held_constants
+from splitgraph.verification.regions.drawing.between import draw_between, draw_between_own
+from splitgraph.verification.regions.finding.constants import held_constants
 from splitgraph.verification.values import Array, Value
 from splitgraph.verification.verdict.deciding_parts import DecidingPart, inner_cases, limits_of, row_cases
 

@@ -12,7 +12,7 @@ from onnx import numpy_helper, parser
 from onnx.reference import ReferenceEvaluator
 
 import splitgraph
-from splitgraph.verification.regions.widening import widened
+from splitgraph.verification.regions.judging.widening import widened
 
 F = np.float32
 EPS = 2.0**-24

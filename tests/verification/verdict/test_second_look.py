@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import splitgraph
-from splitgraph.verification.regions.draw import is_fully_drawn
-from splitgraph.verification.regions.jumps import at_jumps
+from splitgraph.verification.regions.drawing.draw import is_fully_drawn
+from splitgraph.verification.regions.drawing.jumps import at_jumps
 from splitgraph.verification.values import Value
 from splitgraph.verification.verdict.second_look import SecondLook
 from splitgraph.verification.verification import Region
