@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from splitgraph import formats
-from splitgraph.checks import after_conversion, examined_model, prepared_for, run_target, verify_in, with_folded
+from splitgraph.checks import checked, verify_in
 from splitgraph.findings.diagnostics import SplitgraphError
-from splitgraph.formats import LoadedModel, give_back, held, load, open_model
-from splitgraph.model.deferred import import_whole
-from splitgraph.model.onnx_proto import ModelProto
-from splitgraph.options import Converting, Engine, Form, Leeway, NewSizes, Opset, Running, Sizes, leeway_of, paths_of
+from splitgraph.formats import load, open_model
+from splitgraph.open_models import compared, diff_opened, inferred
+from splitgraph.options import Converting, Engine, Form, NewSizes, Opset, Running, Sizes, leeway_of, paths_of
 from splitgraph.processes.this_process import collection_paused
 from splitgraph.results import save_result
 from splitgraph.rewrites import find_blockers, rewritten
@@ -70,23 +66,6 @@ def infer(
     """
     sizes, leeway = Sizes(bind, input_shapes), leeway_of(accept, assume_defaults, empty_chunks)
     return inferred(open_model(model, weights="leave"), sizes, leeway)
-
-
-def inferred(loaded: LoadedModel, sizes: Sizes, leeway: Leeway) -> Analysis:
-    """Infer a model that is open."""
-    opened = loaded.content
-    if not isinstance(opened, ModelProto):
-        import_whole("splitgraph.inference.openvino_ir")
-        from splitgraph.inference.openvino_ir import infer_ir
-
-        analysis_of_ir = infer_ir(opened, sizes, leeway)
-        held_ir = give_back(analysis_of_ir.model, loaded)
-        return replace(analysis_of_ir, held=held_ir, writer=save_result, source=loaded.name)
-    import_whole("splitgraph.inference")
-    from splitgraph.inference import infer_model
-
-    analysis = infer_model(opened, sizes, leeway, assumes_nonempty=True, owned=loaded.kind != "onnx")
-    return replace(analysis, held=held(analysis.model, loaded), writer=save_result, source=loaded.name)
 
 
 @overload
@@ -361,17 +340,6 @@ def verify(
     return compared(before, after, running)
 
 
-def compared(before: Source, after: Source, running: Running) -> Verification:
-    """Run two models as `running` says, and compare the results. Raises as `verify`."""
-    from splitgraph.verification import verify_models
-
-    first, second = open_model(before, weights="leave"), open_model(after, weights="leave")
-    try:
-        return verify_models(first.content, second.content, running, folders=(first.folder, second.folder))
-    except ValueError as error:
-        raise SplitgraphError(str(error)) from error
-
-
 @collection_paused()
 def diff(before: Source, after: Source) -> ModelDifference:
     """Compare two models without running them: what was added, removed and changed, by node and value, with types.
@@ -384,27 +352,6 @@ def diff(before: Source, after: Source) -> ModelDifference:
     ONNX model and an OpenVINO IR.
     """
     return diff_opened(open_model(before, weights="leave"), open_model(after, weights="leave"))
-
-
-def diff_rewrite(before: LoadedModel, rewrite: Rewrite) -> ModelDifference:
-    """Compare a model and its rewrite, whose weights may be in the model's files. Raises as `diff`."""
-    return diff_opened(before, opened_rewrite(before, rewrite), is_rewrite=True)
-
-
-def opened_rewrite(before: LoadedModel, rewrite: Rewrite) -> LoadedModel:
-    """Return the result of a rewrite as an opened model; its weights may be in the files of the model before."""
-    content = rewrite.held.content if isinstance(rewrite.held, formats.HeldModel) else rewrite.held
-    kind: Literal["onnx", "openvino"] = "onnx" if isinstance(content, ModelProto) else "openvino"
-    return LoadedModel(content, kind, before.path)
-
-
-@collection_paused()
-def diff_opened(before: LoadedModel, after: LoadedModel, *, is_rewrite: bool = False) -> ModelDifference:
-    """Compare two models that are open already. is_rewrite: the second was made from the first. Raises as `diff`."""
-    import_whole("splitgraph.differences")
-    from splitgraph.differences import compare_models
-
-    return compare_models(before, after, is_rewrite=is_rewrite)
 
 
 def check(
@@ -439,31 +386,10 @@ def check(
     Raises SplitgraphError for a target that is not known, and for an OpenVINO IR that the target does not read;
     ModelError for a file that cannot be read.
     """
-    import_whole("splitgraph.runtimes.check")
-    from splitgraph.runtimes.advice import Converted
-    from splitgraph.runtimes.check import TargetCheck, check_target, with_run
-    from splitgraph.runtimes.target import find_target
-    from splitgraph.runtimes.target_findings import TargetFindings
-
     wanted = [find_target(name) for name in ([target] if isinstance(target, str) else target)]
     leeway = leeway_of(accept, assume_defaults)
-    running = Running(None, samples, seed, try_sizes, inputs, runtime_python=paths_of(runtime_python))
-    opened = open_model(model, weights="leave")
-    examined = examined_model(opened, leeway, wanted)
-    checks = []
-    for runtime in wanted:
-        if run and not examined.errors:
-            installed, ran = run_target(opened, runtime, running)
-            checks.append(with_run(check_target(examined, installed), ran))
-        else:
-            checks.append(check_target(examined, runtime))
-    prepare = cache(partial(prepared_for, examined, leeway))
-    checks = [with_folded(check, examined, prepare) for check in checks]
-
-    def converted(check: TargetCheck) -> Converted:
-        return after_conversion(examined, check, leeway, prepare())
-
-    return TargetFindings(opened.name, examined, checks, converted)
+    running = Running(run, samples, seed, try_sizes, inputs, runtime_python=paths_of(runtime_python))
+    return checked(open_model(model, weights="leave"), wanted, leeway, running)
 
 
 def blockers(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from splitgraph.findings.diagnostics import ConversionError, SplitgraphError
@@ -20,7 +21,33 @@ if TYPE_CHECKING:
     from splitgraph.runtimes.check import Examined, TargetCheck
     from splitgraph.runtimes.runners.result import RuntimeRun
     from splitgraph.runtimes.target import Target
+    from splitgraph.runtimes.target_findings import TargetFindings
     from splitgraph.verification.verification import Verification
+
+
+def checked(opened: LoadedModel, wanted: Sequence[Target], leeway: Leeway, running: Running) -> TargetFindings:
+    """Return what a check for targets says of an open model. If `running.verify` is true, the model is also run in the
+    runtimes. Raises SplitgraphError as `examined_model` and `run_target`.
+    """
+    import_whole("splitgraph.runtimes.check")
+    from splitgraph.runtimes.check import check_target, with_run
+    from splitgraph.runtimes.target_findings import TargetFindings
+
+    examined = examined_model(opened, leeway, wanted)
+    checks = []
+    for runtime in wanted:
+        if running.verify and not examined.errors:
+            installed, ran = run_target(opened, runtime, running)
+            checks.append(with_run(check_target(examined, installed), ran))
+        else:
+            checks.append(check_target(examined, runtime))
+    prepare = cache(partial(prepared_for, examined, leeway))
+    checks = [with_folded(check, examined, prepare) for check in checks]
+
+    def converted(check: TargetCheck) -> Converted:
+        return after_conversion(examined, check, leeway, prepare())
+
+    return TargetFindings(opened.name, examined, checks, converted)
 
 
 def prepared_for(examined: Examined, leeway: Leeway) -> Prepared | None:

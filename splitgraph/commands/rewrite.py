@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from splitgraph import api
+from splitgraph import open_models
 from splitgraph.commands.many import run_models
 from splitgraph.findings.exit_codes import CLEAN, FINDINGS
 from splitgraph.model.scopes import named_opset
@@ -147,7 +147,7 @@ def _report_rewrite(rewritten: Rewritten, task: FileTask, shown: Shown) -> None:
     assert result is not None
     difference = None
     if shown.diff and rewritten.compared is not None:
-        difference = api.diff_rewrite(rewritten.before, rewritten.compared)
+        difference = open_models.diff_rewrite(rewritten.before, rewritten.compared)
     if shown.as_json:
         _print_rewrite_as_json(result, difference, rewritten, task)
     else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from splitgraph import api
+from splitgraph import open_models
 from splitgraph.checks import verify_in
 from splitgraph.commands.many import run_models
 from splitgraph.findings.exit_codes import CLEAN
@@ -29,7 +29,7 @@ def _verify(task: FileTask, shown: Shown) -> int:
             verification = verify_in(task.model, task.targets, task.running)
         else:
             assert task.after is not None
-            verification = api.compared(task.model, task.after, task.running)
+            verification = open_models.compared(task.model, task.after, task.running)
     code = CODES.get(verification.verdict, CLEAN)
     if shown.as_json:
         from splitgraph.reports.documents import verification_json

@@ -217,10 +217,10 @@ def _checked(job: Job, task: FileTask) -> Outcome:
 
 
 def _verified(job: Job, task: FileTask) -> Outcome:
-    from splitgraph import api
+    from splitgraph import open_models
 
     assert task.after is not None
-    verification = api.compared(task.model, task.after, task.running)
+    verification = open_models.compared(task.model, task.after, task.running)
     told = verification.findings() if verification.verdict == "different" else ()
     diagnostics = (*(replace(finding, help="") for finding in told), *verification.diagnostics)
     return job.ended(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from splitgraph import api
+from splitgraph import open_models
 from splitgraph.findings.exit_codes import CLEAN, FINDINGS
 from splitgraph.formats import DataFile, open_model
 from splitgraph.inference.analysis import Analysis
@@ -38,7 +38,7 @@ def infer_file(task: FileTask) -> Inferred:
         refuse_existing(path, task.model, force=task.output.force, advice="give another name with -o")
     loaded = open_model(task.model, weights="leave")
     sizes = task.sizes._replace(input_shapes=read_input_shapes(task.sizes.input_shapes, loaded.content))
-    analysis = api.inferred(loaded.content_only(), sizes, task.leeway)
+    analysis = open_models.inferred(loaded.content_only(), sizes, task.leeway)
     if path is None or not analysis.ok:
         return Inferred(analysis, None)
     require_valid_types(analysis)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
-from splitgraph import api
+from splitgraph import open_models
 from splitgraph.findings.diagnostics import SplitgraphError
 from splitgraph.findings.exit_codes import CLEAN, FINDINGS
 from splitgraph.formats import LoadedModel, held, open_model
@@ -64,7 +64,7 @@ def report_file(task: FileTask, working: Working = lambda text: nullcontext()) -
 
 def _inferred(opened: LoadedModel) -> Analysis:
     """Infer a model whose content stays as it is, because it is compared later. The result knows the model's folder."""
-    analysis = api.inferred(opened.content_only(), NO_SIZES, STRICT)
+    analysis = open_models.inferred(opened.content_only(), NO_SIZES, STRICT)
     return replace(analysis, held=held(analysis.model, opened))
 
 
@@ -84,7 +84,7 @@ def drawn(
     verification = None
     if verify and len(sources) == 2:
         before, after = sources
-        verification = api.compared(before, after, _RUNNING)
+        verification = open_models.compared(before, after, _RUNNING)
     return analyses, _page(opened, analyses, title, verification)
 
 
@@ -110,7 +110,7 @@ def _page(
     import_whole("splitgraph.reports.html.changes_page")
     from splitgraph.reports.html.changes_page import changes_page
 
-    difference = api.diff_opened(opened[0], opened[1])
+    difference = open_models.diff_opened(opened[0], opened[1])
     changes = reasons(opened[0], opened[1])
     return changes_page(
         analyses[0],
@@ -179,7 +179,7 @@ def reasons(before: LoadedModel, after: LoadedModel) -> Sequence[Change]:
         except SplitgraphError:
             # Then the second model was made in another way.
             continue
-        if not api.diff_opened(api.opened_rewrite(before, rewrite), after).nodes:
+        if not open_models.diff_opened(open_models.opened_rewrite(before, rewrite), after).nodes:
             changes: Sequence[Change] = rewrite.changes
             return changes
     return ()

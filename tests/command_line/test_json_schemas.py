@@ -13,7 +13,7 @@ from json_schemas import wrong
 from onnx import TensorProto, helper
 
 import splitgraph
-from splitgraph import api, rewrites
+from splitgraph import open_models, rewrites
 from splitgraph.verification.verification import Difference, Verification
 
 from .program import NOT_RUN, ROOT, Run, split_model
@@ -218,7 +218,7 @@ OUTCOMES = [
 def test_what_verification_decides_is_what_the_schemas_say(
     outcome: Verification, code: int, run: Run, models: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(api, "compared", lambda before, after, running: outcome)
+    monkeypatch.setattr(open_models, "compared", lambda before, after, running: outcome)
     monkeypatch.setattr(rewrites, "verify_rewrite", lambda before, rewrite, running, **options: outcome)
     printed("verify model.onnx other.onnx", code, run)
     document = printed("upgrade model.onnx --opset 18 --verify", code, run)

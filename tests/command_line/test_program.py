@@ -18,7 +18,7 @@ import onnx.numpy_helper
 import pytest
 
 import splitgraph
-from splitgraph import api, cli, rewrites
+from splitgraph import cli, open_models, rewrites
 from splitgraph.findings import exit_codes
 from splitgraph.verification.models import model_files
 
@@ -160,7 +160,7 @@ def raising(error: BaseException) -> Callable[..., None]:
 
 def test_a_fault_of_our_own_is_one_line(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SPLITGRAPH_DEBUG", raising=False)
-    monkeypatch.setattr(api, "inferred", raising(ZeroDivisionError("by\nzero\x1b[2J")))
+    monkeypatch.setattr(open_models, "inferred", raising(ZeroDivisionError("by\nzero\x1b[2J")))
     code, out, err = run("infer", "model.onnx")
     assert (code, out) == (70, "")
     assert err.startswith(r"internal error: ZeroDivisionError: by\nzero\x1b[2J (please report it")

@@ -10,7 +10,7 @@ import onnx.numpy_helper
 import onnx.parser
 import pytest
 
-from splitgraph import api, rewrites
+from splitgraph import open_models, rewrites
 from splitgraph.findings.diagnostics import diagnostic
 from splitgraph.options import Running
 from splitgraph.verification.verification import Difference, Verification
@@ -51,7 +51,7 @@ def test_verify_different_models(run: Run, folder: Path) -> None:
 
 
 def test_verify_that_could_not_run(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(api, "compared", lambda before, after, running: NOT_RUN)
+    monkeypatch.setattr(open_models, "compared", lambda before, after, running: NOT_RUN)
     code, out, _ = run("verify", "model.onnx", "model.onnx")
     assert (code, out.splitlines()[0]) == (3, "not-run")
     assert "reference crashed" in out
@@ -65,7 +65,7 @@ def test_verify_hands_its_options_on(run: Run, folder: Path, monkeypatch: pytest
         seen.update(running._asdict(), before=before, after=after)
         return NOT_RUN
 
-    monkeypatch.setattr(api, "compared", compared)
+    monkeypatch.setattr(open_models, "compared", compared)
     run(
         "verify",
         "model.onnx",
@@ -116,7 +116,7 @@ def test_verify_says_which_engine_did_not_run_the_models(
 ) -> None:
     refused = diagnostic("SG503", "onnxruntime: loading the second model: no kernel", severity="warning")
     found = Verification("equal", "reference", 3, 0.0, 0.0, None, (), (refused,))
-    monkeypatch.setattr(api, "compared", lambda before, after, running: found)
+    monkeypatch.setattr(open_models, "compared", lambda before, after, running: found)
     monkeypatch.setattr(rewrites, "verify_rewrite", lambda before, rewrite, running, **options: found)
     note = "  not decided by onnxruntime: loading the second model: no kernel\n"
     assert run("verify", "model.onnx", "model.onnx")[1].endswith(f"largest difference: 0\n{note}")
