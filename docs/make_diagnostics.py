@@ -7,22 +7,10 @@ from itertools import groupby
 from pathlib import Path
 
 from splitgraph.findings.acceptance import ACCEPTABLE, told_acceptance
-from splitgraph.findings.diagnostics import CODES
+from splitgraph.findings.codes import CODES, SECTIONS
 from splitgraph.inference.repairs import FIRST_OPSET, INT32_INPUTS, NEWER_TYPES
 
 PAGE = Path(__file__).with_name("diagnostics.md")
-
-# The first digit of a code says what it is about.
-SECTIONS = {
-    "1": "The file and the model as a whole",
-    "2": "The split operators",
-    "3": "Inference of everything else",
-    "4": "Conversion",
-    "5": "Verification",
-    "6": "How the program was called",
-    "7": "What a target reads",
-    "8": "The installation",
-}
 
 ACCEPTING = """\
 ## Accepting findings
@@ -102,7 +90,7 @@ def diagnostics_page() -> str:
     """The page as Markdown: every code with its title, what it means and what to do."""
     parts = [
         "# Diagnostic codes\n",
-        "<!-- Generated from `splitgraph/findings/codes.py` by `docs/make_diagnostics.py`; do not edit by hand. -->\n",
+        "<!-- Generated from `splitgraph/findings/` by `docs/make_diagnostics.py`; do not edit by hand. -->\n",
         "`splitgraph explain SG203` prints one of them.\n",
         ACCEPTING,
         "| code | finding | if accepted |\n|---|---|---|",
@@ -115,10 +103,9 @@ def diagnostics_page() -> str:
         *(f"| {' | '.join(row)} |" for row in STAYS),
         "",
     ]
-    for digit, codes in groupby(sorted(CODES), key=lambda code: code[2]):
-        parts.append(f"## {SECTIONS[digit]}\n")
-        for code in codes:
-            info = CODES[code]
+    for section, codes in SECTIONS.items():
+        parts.append(f"## {section}\n")
+        for code, info in codes.items():
             parts.append(f"### {code}: {info.title}\n\n{info.meaning}\n\n*What to do:* {info.help}\n")
             parts.append(f"*Can be accepted:* {told_acceptance(code)}\n")
     return "\n".join(parts)

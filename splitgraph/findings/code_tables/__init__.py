@@ -1,0 +1,1 @@
+"""The diagnostic codes by what they are about; `codes.py` has all of them."""
