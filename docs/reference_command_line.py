@@ -16,7 +16,7 @@ from splitgraph.cli import program
 from splitgraph.commands.parameters import GROUPS, group_of
 from splitgraph.findings.exit_codes import MEANINGS
 
-_NOTE = "<!-- Generated from `splitgraph/cli.py` by `docs/make_reference.py`; do not edit by hand. -->"
+_NOTE = "<!-- Generated from `splitgraph/commands/` by `docs/make_reference.py`; do not edit by hand. -->"
 _INTRODUCTION = f"""\
 # Command line
 

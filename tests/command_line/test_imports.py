@@ -127,8 +127,8 @@ def test_nothing_is_imported_that_is_not_used(arguments: list[str], forbidden: t
 @pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["infer", "--help"]])
 def test_help_is_of_a_few_modules(arguments: list[str]) -> None:
     found = {name for name in imported(SCRIPT, *arguments) if name.startswith("splitgraph")}
-    modules = ("cli", "commands", "commands.parameters", "findings", "findings.exit_codes", "options")
-    modules = (*modules, "processes", "processes.this_process")
+    modules = ("cli", "commands", "findings", "findings.exit_codes", "options", "processes", "processes.this_process")
+    modules = (*modules, *(f"commands.{name}" for name in ("declared", "parameters", "program")))
     assert found == {"splitgraph", *(f"splitgraph.{name}" for name in modules)}
 
 
