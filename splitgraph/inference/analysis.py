@@ -6,6 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Generic
 
 from splitgraph.dim import Dim, Obligation
@@ -90,40 +91,72 @@ class Completeness:
     graphs: int = 1
 
 
+@dataclass(frozen=True, slots=True)
+class Reports:
+    """The reports of splits and symbols; the fields are those of `Analysis`."""
+
+    splits: tuple[SplitReport, ...] = ()
+    required_by: Mapping[Obligation, tuple[str, ...]] = field(default_factory=dict)
+    assumed_by: Mapping[Obligation, str] = field(default_factory=dict)
+    generated: frozenset[str] = frozenset()
+    symbols: Mapping[str, tuple[int, int | None]] = field(default_factory=dict)
+
+
+class LazyReports:
+    """Makes the reports when they are first read: many callers need the types alone. A copy or a pickle holds the
+    reports themselves.
+    """
+
+    def __init__(self, make: Callable[[], Reports]) -> None:
+        self._make: Callable[[], Reports] | None = make
+        self._made = Reports()
+        # Several threads may read one analysis.
+        self._lock = Lock()
+
+    def __call__(self) -> Reports:
+        """Return the reports; they are made by the first call."""
+        if self._make is not None:
+            with self._lock:
+                if self._make is not None:
+                    self._made = self._make()
+                    # It holds the walks over the model.
+                    self._make = None
+        return self._made
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, LazyReports) and self() == other()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __reduce__(self) -> tuple[Callable[[Reports], LazyReports], tuple[Reports]]:
+        return _made, (self(),)
+
+
+def _made(reports: Reports) -> LazyReports:
+    return LazyReports(lambda: reports)
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Analysis(Generic[M_co]):
     """What `infer` found.
 
-    model: a copy of the input, of the kind that went in, with value_info and output types filled in; put together when
-    it is first asked for. held, writer: what the model is put together from, and what `save` calls; for this package
-    only. splits: a report for each split in graph order, subgraphs and function bodies (once for each call) included.
-    diagnostics: every finding. types: of the main graph's inputs, initializers and node outputs. inputs, outputs: the
-    types of what a caller gives and gets, in the order of the model; inputs with a default are not among them. source:
-    the file that the model was read from, "" for a model in memory. symbols: known bounds
-    (minimum, maximum or None) of each symbol. opset: imported version of each domain; of OpenVINO IR its version under
-    "openvino".
+    held, reports, writer: what the model, and what is told of splits and symbols, are put together from when they are
+    first asked for, and what `save` calls; for this package only. diagnostics: every finding. types: of the main
+    graph's inputs, initializers and node outputs. inputs, outputs: the types of what a caller gives and gets, in the
+    order of the model; inputs with a default are not among them. source: the file that the model was read from, "" for
+    a model in memory. opset: imported version of each domain; of OpenVINO IR its version under "openvino".
     completeness: how much is known, over all graphs. graphs: types of each graph by its location, the main graph
-    ("main") first, then subgraphs ("main/If_3/then_branch") in node order. required_by: everything that must hold
-    of the symbols for the model to be valid (`N % 3 == 0`), with the locations of the nodes that require it; what must
-    hold only if a body runs has the body's location among its `branches`; a name that the author declared for what is
-    computed stands there with what it is (`half == (N + 1)//2`). assumed_by: what was taken for granted so that
-    dimensions have a closed form (`P <= 1023`: no side of a broadcast is empty where the other is 1), with the first
-    node that needs it; it may fail in a valid model, and what is claimed holds wherever it does not. generated: the
-    symbols that are not the author's (`unk0`). accepted: errors that the caller accepts by name; they are not among the
-    diagnostics, and nothing is concluded from their nodes.
+    ("main") first, then subgraphs ("main/If_3/then_branch") in node order. accepted: errors that the caller accepts by
+    name; they are not among the diagnostics, and nothing is concluded from their nodes.
     """
 
     held: M_co | HeldModel[M_co]
-    splits: tuple[SplitReport, ...]
+    reports: LazyReports
     diagnostics: tuple[Diagnostic, ...]
     types: Mapping[str, ValueType]
-    symbols: Mapping[str, tuple[int, int | None]]
     opset: Mapping[str, int]
     completeness: Completeness
     graphs: Mapping[str, Mapping[str, ValueType]] = field(default_factory=dict)
-    required_by: Mapping[Obligation, tuple[str, ...]] = field(default_factory=dict)
-    assumed_by: Mapping[Obligation, str] = field(default_factory=dict)
-    generated: frozenset[str] = frozenset()
     accepted: tuple[Diagnostic, ...] = ()
     inputs: Mapping[str, ValueType] = field(default_factory=dict)
     outputs: Mapping[str, ValueType] = field(default_factory=dict)
@@ -146,6 +179,40 @@ class Analysis(Generic[M_co]):
         """
         model: M_co = in_memory(self.held)
         return model
+
+    @property
+    def splits(self) -> tuple[SplitReport, ...]:
+        """A report for each split in graph order, subgraphs and function bodies (once for each call) included."""
+        return self.reports().splits
+
+    @property
+    def symbols(self) -> Mapping[str, tuple[int, int | None]]:
+        """Known bounds (minimum, maximum or None) of each symbol."""
+        return self.reports().symbols
+
+    @property
+    def required_by(self) -> Mapping[Obligation, tuple[str, ...]]:
+        """Everything that must hold of the symbols for the model to be valid (`N % 3 == 0`), with the locations of the
+        nodes that require it.
+
+        What must hold only if a body runs has the body's location among its `branches`. A name that the author declared
+        for what is computed stands there with what it is (`half == (N + 1)//2`).
+        """
+        return self.reports().required_by
+
+    @property
+    def assumed_by(self) -> Mapping[Obligation, str]:
+        """What was taken for granted so that dimensions have a closed form, with the first node that needs it.
+
+        `P <= 1023`: no side of a broadcast is empty where the other is 1. It may fail in a valid model, and what is
+        claimed holds wherever it does not.
+        """
+        return self.reports().assumed_by
+
+    @property
+    def generated(self) -> frozenset[str]:
+        """The symbols that are not the author's (`unk0`)."""
+        return self.reports().generated
 
     @property
     def onnx_model(self) -> ModelProto:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from splitgraph.dim import Dim, DimLike, Facts, Obligation, symbol, symbols_of
 from splitgraph.findings.diagnostics import Diagnostic, diagnostic
-from splitgraph.inference.analysis import Analysis, Completeness, Origin, SplitReport
+from splitgraph.inference.analysis import Analysis, Completeness, LazyReports, Origin, Reports, SplitReport
 from splitgraph.inference.operators import AI_ONNX, plugin_advice
 from splitgraph.inference.shown_symbols import (
     Requirements,
@@ -72,32 +72,46 @@ def build_analysis(state: WalkState, main: Walk) -> Analysis:
     places += [(lengths[id(split)], times) for split, times in tally([report.detail for report in record.reports])]
     naming.count(places)
     types, counted = _shown_types(walked, told_apart, naming)
-    shown = _shown_splits(state, naming, simplifier, lengths)
-    noted = [(requirement.obligation, requirement.facts) for requirement in record.requirements]
-    noted += [(obligation, report.facts) for report in record.reports for obligation in report.obligations]
-    requirements = Requirements(naming, noted)
-    required = [(report, _required(requirements, report, shown[id(report.detail)])) for report in record.reports]
     dims, completeness = _completeness(state, types, counted)
-    required_by = shown_requirements(state, naming, requirements, required)
     graph, shown_types = state.task.model.graph, types[main.path]
     defaults = {tensor.name for tensor in graph.initializer} | {each.values.name for each in graph.sparse_initializer}
+    reports = LazyReports(
+        lambda: _reports(state, main, naming, _shown_splits(state, naming, simplifier, lengths), dims)
+    )
+    sizes = single_sizes(state, lambda: reports().required_by, solved, shown_types)
     return Analysis(
         held=state.task.model,
-        splits=tuple(
-            [_shown_report(report, shown[id(report.detail)], obligations) for report, obligations in required]
-        ),
-        diagnostics=(*record.diagnostics, *_unknown_operators(state), *single_sizes(state, required_by, shown_types)),
+        reports=reports,
+        diagnostics=(*record.diagnostics, *_unknown_operators(state), *sizes),
         types=shown_types,
         inputs={each.name: shown_types.get(each.name, UNKNOWN) for each in graph.input if each.name not in defaults},
         outputs={each.name: shown_types.get(each.name, UNKNOWN) for each in graph.output},
         graphs=_by_location(record.scopes, types),
-        required_by=required_by,
+        opset=dict(state.task.imports),
+        completeness=completeness,
+        details=Details(state, types, naming, reports),
+    )
+
+
+def _reports(
+    state: WalkState, main: Walk, naming: ShownNames, shown: Mapping[int, ShownSplit], dims: Iterable[Dim]
+) -> Reports:
+    """Return what is reported of splits and symbols. shown: the splits, as of `_shown_splits`. dims: the symbolic
+    dimensions that are reported.
+    """
+    record = state.record
+    noted = [(requirement.obligation, requirement.facts) for requirement in record.requirements]
+    noted += [(obligation, report.facts) for report in record.reports for obligation in report.obligations]
+    requirements = Requirements(naming, noted)
+    required = [(report, _required(requirements, report, shown[id(report.detail)])) for report in record.reports]
+    return Reports(
+        splits=tuple(
+            [_shown_report(report, shown[id(report.detail)], obligations) for report, obligations in required]
+        ),
+        required_by=shown_requirements(state, naming, requirements, required),
         assumed_by=shown_assumptions(state),
         generated=naming.shown_names(),
         symbols=_bounds(main, naming, dims),
-        opset=dict(state.task.imports),
-        completeness=completeness,
-        details=Details(state, types, naming),
     )
 
 
@@ -127,12 +141,20 @@ class Details:
     path, and the symbols that the walks made, with the names of those that are shown.
     """
 
-    def __init__(self, state: WalkState, types: Types, naming: ShownNames) -> None:
+    def __init__(self, state: WalkState, types: Types, naming: ShownNames, reports: LazyReports) -> None:
         self.generated = frozenset(naming.generated)
-        self.shown_names = {name: shown for name in naming.generated if (shown := naming.shown_name(name)) is not None}
         self.scopes = state.record.scopes
         self.graphs = state.record.details
         self.types = types
+        self._naming, self._reports = naming, reports
+
+    @property
+    def shown_names(self) -> dict[str, DimLike]:
+        """The names under which symbols that the walks made are shown."""
+        # The reports give some of the names.
+        self._reports()
+        shown = {name: self._naming.shown_name(name) for name in self.generated}
+        return {name: known for name, known in shown.items() if known is not None}
 
 
 class ShownSplit(NamedTuple):

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from splitgraph.dim import Obligation, symbol
+from splitgraph.dim import DimLike, Obligation, names_in, symbol
+from splitgraph.dim.atoms import is_linear
+from splitgraph.dim.conditions import plain_obligation
 from splitgraph.findings.diagnostics import Diagnostic, diagnostic
+from splitgraph.inference.shown_symbols import resolve
 from splitgraph.inference.walk_state import WalkState
 from splitgraph.model.onnx_proto import NodeProto
 from splitgraph.model.scopes import node_label
@@ -18,18 +21,22 @@ _MOST_STEPS = 256
 
 
 def single_sizes(
-    state: WalkState, required_by: Mapping[Obligation, Sequence[str]], types: Mapping[str, ValueType]
+    state: WalkState,
+    required_by: Callable[[], Mapping[Obligation, Sequence[str]]],
+    solved: Mapping[str, DimLike],
+    types: Mapping[str, ValueType],
 ) -> list[Diagnostic]:
     """Warn about dimensions that the inputs name and that can have one size only, as a node such as Reshape says it.
 
     Nothing is said of sizes that weights decide: no other size would fit them. Of a dimension that can only be 0, it is
-    always said: two sizes of the model contradict each other. Errors say more than these warnings.
+    always said: two sizes of the model contradict each other. Errors say more than these warnings. required_by: gives
+    the reported requirements, which take longer than all else here. solved: generated symbols, expressed by others.
     """
-    if any(finding.severity == "error" for finding in state.record.diagnostics):
+    if any(finding.severity == "error" for finding in state.record.diagnostics) or not _may_fix_sizes(state, solved):
         return []
     warnings, nodes = [], state.task.model.graph.node
     places = {f"main/{node_label(node, index)}": node for index, node in enumerate(nodes)}
-    for obligation, locations in required_by.items():
+    for obligation, locations in required_by().items():
         name, size = str(obligation.lhs), obligation.rhs
         if obligation.relation != "==" or obligation.branches or not isinstance(size, int):
             continue
@@ -47,6 +54,29 @@ def single_sizes(
             help = f"Run reshape to let {name!r} have other sizes, or declare {size} in its place."
             warnings.append(diagnostic("SG307", text, found[0], severity="warning", help=help))
     return warnings
+
+
+def _may_fix_sizes(state: WalkState, solved: Mapping[str, DimLike]) -> bool:
+    """Return False if no requirement can say that a symbol is a number: each equality of sums has several symbols."""
+    record = state.record
+    required = [requirement.obligation for requirement in record.requirements]
+    required += [obligation for report in record.reports for obligation in report.obligations]
+    meant = [
+        Obligation(symbol(name), "==", definition[0])
+        for name, definition in state.symbols.definitions.items()
+        if definition is not None
+    ]
+    return any(_may_fix_a_size(obligation, solved) for obligation in {*required, *meant})
+
+
+def _may_fix_a_size(obligation: Obligation, solved: Mapping[str, DimLike]) -> bool:
+    if obligation.relation != "==":
+        return False
+    resolved = Obligation(resolve(obligation.lhs, solved), "==", resolve(obligation.rhs, solved))
+    plain = plain_obligation(resolved)
+    difference = plain.lhs - plain.rhs
+    # A product or a quotient may be written with fewer symbols.
+    return plain.relation == "==" and (len(names_in(difference)) == 1 or not is_linear(difference))
 
 
 def _is_said(nodes: Sequence[NodeProto], node: NodeProto, size: int, types: Mapping[str, ValueType]) -> bool:

@@ -6,6 +6,7 @@ import onnx
 import pytest
 
 import splitgraph
+from splitgraph.inference import single_sizes
 from splitgraph.inference.analysis import Analysis
 
 SIZES = "int64[1] zero = {0}, int64[1] one = {1}, int64[1] seven = {7}, int64[1] four = {4}, int64[1] rest = {-1}"
@@ -67,6 +68,25 @@ def test_requirements(name: str) -> None:
     for finding, dimension in zip(warnings, warned, strict=True):
         assert f"'{dimension}'" in finding.message
         assert "reshape" in (finding.help or "")
+
+
+# Requirements that say a size only when they are read together, or are written with other symbols.
+HIDDEN = {
+    **{name: case[:2] for name, case in CASES.items()},
+    "a product": ("y0 = Reshape(x, flat) t = Concat<axis=0>(seven, seven) y = Reshape(y0, t)", "batch, seq, 64"),
+    "a second name": ("y0 = Reshape(x, flat) y = Add(y0, x)", "batch, seq, width"),
+    "a part": ("s = Slice(x, zero, seven, one) y = Reshape(s, flat)", "batch, seq, 64"),
+    "a half": ("s0, s1 = Split<axis=1>(x) y = Reshape(s0, flat)", "batch, seq, 64"),
+    "a broadcast": ("y0 = Reshape(x, flat) y = Max(y0, x)", "batch, more, 64"),
+}
+
+
+@pytest.mark.parametrize("name", HIDDEN)
+def test_no_size_is_missed_without_reading_the_requirements(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    body, shape = HIDDEN[name]
+    found = inferred(body, shape=shape).diagnostics
+    monkeypatch.setattr(single_sizes, "_may_fix_sizes", lambda state, solved: True)
+    assert inferred(body, shape=shape).diagnostics == found
 
 
 ERRORS: dict[str, tuple[str, dict[str, int], str | None]] = {

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from splitgraph.conversion.rewrite import Change, Rewrite
 from splitgraph.dim import parse_expression
 from splitgraph.findings.diagnostics import Diagnostic
-from splitgraph.inference.analysis import Analysis, Completeness, SplitReport
+from splitgraph.inference.analysis import Analysis, Completeness, LazyReports, Reports, SplitReport
 from splitgraph.model.value_type import ValueType, tensor
 from splitgraph.verification.verification import Verification
 
@@ -55,10 +55,12 @@ def make_analysis(
     completeness: Completeness | None = None,
     **more: object,
 ) -> Analysis:
-    fields = {"types": {"y": tensor("float32", dims("N", 3))}, "symbols": {"N": (0, None)}, "opset": {"": 18}, **more}
+    fields = {"types": {"y": tensor("float32", dims("N", 3))}, "opset": {"": 18}, **more}
+    told = {name: fields.pop(name) for name in ("required_by", "assumed_by", "generated") if name in fields}
+    reports = Reports(splits, symbols=fields.pop("symbols", {"N": (0, None)}), **told)
     return Analysis(
         held=None,
-        splits=splits,
+        reports=LazyReports(lambda: reports),
         diagnostics=tuple(diagnostics),
         completeness=completeness or Completeness(12, 12, 4, 0, 3, ()),
         **fields,
