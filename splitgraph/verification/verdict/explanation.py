@@ -9,6 +9,8 @@ from splitgraph.findings.diagnostics import Diagnostic, diagnostic
 from splitgraph.verification import help_texts
 from splitgraph.verification.models.model_pair import ComparedModel
 from splitgraph.verification.regions.checking.check import LocalCheck
+from splitgraph.verification.regions.checking.jobs import in_batches
+from splitgraph.verification.regions.checking.question import RegionQuestion
 from splitgraph.verification.regions.finding.find import FoundRegion, ModelRegions
 from splitgraph.verification.verdict.case_runs import CaseRuns
 from splitgraph.verification.verdict.judge import EngineVerdict, Judge
@@ -99,10 +101,10 @@ class Explanation:
     def _where_they_part(self) -> str:
         """Return the first value in which both models differ, and the node that computes it; "" if none is found."""
         found = self.local.found
-        values = found.common_values()
+        values, types = found.common_values(), self.local.question.types
         locate = {
             "values": [[border.before, border.after] for border in values],
-            "batches": self.local.batches_of_values([border.before for border in values], self.runs.sizes),
+            "batches": in_batches(((n, [value.before]) for n, value in enumerate(values)), types, self.runs.sizes),
             "rtol": self.runs.question.rtol,
             "atol": self.runs.question.atol,
         }
@@ -148,7 +150,8 @@ class Explanation:
     ) -> bool | None:
         """Return True if regions round alone, those that do not as one; None if that could not be judged."""
         tolerances = self.runs.question.rtol, self.runs.question.atol
-        local = LocalCheck(found, regions, pair, self.runs.place, tolerances, self.runs.question.seed, is_strict=True)
+        question = RegionQuestion(found, pair, tolerances, self.runs.question.seed, is_strict=True)
+        local = LocalCheck(question, regions, self.runs.place)
         for attempt in self.runs.differing():
             # One by one: regions whose values do not fit in memory together are compared on the first of several.
             run_on_values(self.runs, local, [attempt])

@@ -12,13 +12,16 @@ from splitgraph.verification.engines.engine_process import Attempt
 from splitgraph.verification.inputs.other_amounts import with_other_amounts
 from splitgraph.verification.models.model_pair import wrong_shapes
 from splitgraph.verification.regions.checking.check import LocalCheck
+from splitgraph.verification.regions.checking.checked import CheckedRegion
 from splitgraph.verification.regions.checking.inside import look_inside
 from splitgraph.verification.regions.checking.planted import Cut, PlantedFault, with_faults
+from splitgraph.verification.regions.checking.question import RegionQuestion
 from splitgraph.verification.regions.finding.cut import cut_out
 from splitgraph.verification.regions.finding.find import FoundRegion, ModelRegions
 from splitgraph.verification.regions.sizes.size_limits import find_size_limits, lengths_of_two, unshared
 from splitgraph.verification.regions.sizes.windows import window_lengths
 from splitgraph.verification.verdict.case_runs import CaseRuns
+from splitgraph.verification.verification import Region
 
 # So many inputs with other amounts run at once.
 _AT_ONCE = 32
@@ -159,7 +162,8 @@ def local_check(
     """Return a check of some regions, with the tolerances of the question."""
     question = runs.question
     pair, tolerances = (question.before, question.after), (question.rtol, question.atol)
-    return LocalCheck(found, regions, pair, runs.place, tolerances, question.seed, has_jumps=has_jumps, cut=cut)
+    asked = RegionQuestion(found, pair, tolerances, question.seed, has_jumps=has_jumps)
+    return LocalCheck(asked, regions, runs.place, cut)
 
 
 def checked(
@@ -186,13 +190,13 @@ def shows(
         return False
     local = local_check(runs, found, list(faults), has_jumps=True, cut=cut)
 
-    def is_shown(number: int, region: FoundRegion) -> bool:
-        return local.has_suspects(number) if region in clear else local.results()[number].verdict == "different"
+    def is_shown(member: CheckedRegion, result: Region) -> bool:
+        return member.has_suspects() if member.region in clear else result.verdict == "different"
 
     def are_shown(checking: float) -> bool:
         if not clear >= faults.keys():
             local.settle(runs.engine, runs.budget.judging_ends(checking))
-        return all(is_shown(number, region) for number, region in enumerate(faults))
+        return all(map(is_shown, local.members, local.results()))
 
     run_on_values(runs, local, runs.accepted())
     if are_shown(time.monotonic()):

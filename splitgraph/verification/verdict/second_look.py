@@ -24,6 +24,7 @@ from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 
 from splitgraph.findings.diagnostics import Diagnostic
+from splitgraph.verification.regions.checking.blame import differs_at_drawn, differs_at_values, grows, is_driven
 from splitgraph.verification.regions.checking.check import LocalCheck
 from splitgraph.verification.regions.checking.planted import PlantedFault, faults_in
 from splitgraph.verification.regions.finding.find import FoundRegion, ModelRegions
@@ -94,7 +95,7 @@ class SecondLook:
         return made
 
     def _blame(self, local: LocalCheck, number: int, region: Region) -> None:
-        self.different = region, local.members[number].region.outputs[0].before, local.case_of(number)
+        self.different = region, local.members[number].region.outputs[0].before, local.members[number].case()
 
     def _joined(self, regions: Sequence[Region], different: Sequence[int]) -> tuple[Region, ...] | None:
         """Return the regions again, those that differ as one; None if together they do not compute the same, or could
@@ -104,7 +105,7 @@ class SecondLook:
         together = self.check([found.joined([self.local.members[number].region for number in different])], found)
         (result,) = together.results()
         is_unjudged = result.verdict == "not-run" and result.cases > 0
-        if result.verdict != "equal" and not is_unjudged and not result.unread and not together.is_noise(0):
+        if result.verdict != "equal" and not is_unjudged and not result.unread and not together.members[0].is_noise():
             return None
         if result.verdict == "different":
             self._blame(together, 0, result)
@@ -114,10 +115,10 @@ class SecondLook:
 
     def _with_all_behind(self, number: int, region: Region) -> Region:
         """Return what became of a region: another verdict if it is equal with all nodes behind it."""
-        if not self.local.differs_at_drawn(number):
+        found, question, member = self.local.found, self.local.question, self.local.members[number]
+        if not differs_at_drawn(question, member):
             return region
-        found = self.local.found
-        larger = found.with_all_behind(self.local.members[number].region)
+        larger = found.with_all_behind(member.region)
         if larger is None:
             return region
         behind = self.check([larger], found, has_jumps=True)
@@ -129,9 +130,9 @@ class SecondLook:
             return replace(region, reason=result.reason)
         if result.verdict != "equal":
             return region
-        if behind.differs_at_jumps(0):
+        if behind.members[0].differs_at_jumps():
             return replace(region, verdict="not-run", reason=f"{_JUMPING}: {region.reason}")
-        if not behind.is_driven(0) or self.local.grows(number):
+        if not is_driven(behind.question, behind.members[0]) or grows(question, member):
             return replace(region, verdict="not-run", reason=f"{_UNDRIVEN}: {region.reason}")
         return replace(region, verdict="equal", cases=region.cases + result.cases, max_abs_diff=result.max_abs_diff)
 
@@ -152,7 +153,7 @@ class SecondLook:
                 are_open = (results[_nodes(region)].is_open for region in new)
                 if (
                     any(are_open)
-                    or any(map(check.differs_at_jumps, range(len(new))))
+                    or any(member.differs_at_jumps() for member in check.members)
                     or not self._shows(apart, other, check)
                 ):
                     break
@@ -169,7 +170,7 @@ class SecondLook:
         """Return True if faults show in the values that are not the same. found: the regions that these are within.
         check: of these.
         """
-        clear = {member.region for number, member in enumerate(check.members) if not check.has_suspects(number)}
+        clear = {member.region for member in check.members if not member.has_suspects()}
         own = {
             region: [
                 fault
@@ -190,6 +191,6 @@ def _nodes(region: FoundRegion) -> tuple[Sequence[int], Sequence[int]]:
 
 def _values_of(local: LocalCheck, found: ModelRegions) -> dict[str, str]:
     """Return the inner values of regions that differ at values of the first model, with their names in the second."""
-    different = (member.region for number, member in enumerate(local.members) if local.differs_at_values(number))
+    different = (member.region for member in local.members if differs_at_values(local.question, member))
     names = {border.before: border.after for region in different for border in region.outputs}
     return {name: own for name, own in names.items() if name not in found.before.results}

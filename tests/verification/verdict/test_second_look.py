@@ -212,9 +212,9 @@ def test_what_several_regions_are_as_one_counts(name: str) -> None:
     parts = [Region(part, (part,), (part,), 5, 1.0, "different", "y") for part in "ab"]
     found = SimpleNamespace(joined=lambda regions: regions, through_sizes=lambda regions: ())
     border = SimpleNamespace(before="y")
-    members = [SimpleNamespace(region=SimpleNamespace(outputs=[border])) for _ in parts]
-    local = SimpleNamespace(found=found, members=members, case_of=lambda number: 0)
-    together = SimpleNamespace(results=lambda: (joined,), is_noise=lambda number: False, losses=list)
+    member = SimpleNamespace(region=SimpleNamespace(outputs=[border]), case=lambda: 0, is_noise=lambda: False)
+    local = SimpleNamespace(found=found, members=[member for _ in parts])
+    together = SimpleNamespace(members=[member], results=lambda: (joined,), losses=list)
     look = SecondLook(cast(Any, local), lambda region, models: cast(Any, together), lambda *_: True, [])
     assert [region.verdict for region in look.result(parts, is_equal=False, is_near=False)] == expected
     assert (look.different is None) == ("different" not in expected)

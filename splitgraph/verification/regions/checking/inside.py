@@ -20,8 +20,10 @@ from splitgraph.verification.budget import Budget
 from splitgraph.verification.engines.engine_process import Attempt, Workplace, workplace
 from splitgraph.verification.models.dependence import index_inputs, shape_inputs, values_of_elements
 from splitgraph.verification.models.model_pair import ComparedModel
+from splitgraph.verification.regions.checking.blame import differs_at_drawn
 from splitgraph.verification.regions.checking.check import LocalCheck
 from splitgraph.verification.regions.checking.local_check import type_of
+from splitgraph.verification.regions.checking.question import RegionQuestion
 from splitgraph.verification.regions.drawing.ranges import Range, ValueRanges, union
 from splitgraph.verification.regions.finding.bodies import BodyPair, bodies, state_count
 from splitgraph.verification.regions.finding.body_values import BodyValues
@@ -40,15 +42,16 @@ def look_inside(local: LocalCheck, engine: str, deadline: float, budget: Budget,
     a difference may be judged.
     """
     waiting = [
-        (kind, region, path, index, other)
-        for kind, region, path in local.regions_with_values()
-        for index, other in local.found.opened(region)
+        (member.region, member.kind, index, other)
+        for member in local.reached()
+        for index, other in local.found.opened(member.region)
     ]
-    for number, (kind, region, path, index, other) in enumerate(waiting if depth < _MOST_DEPTH else ()):
+    for number, (region, kind, index, other) in enumerate(waiting if depth < _MOST_DEPTH else ()):
         left = deadline - time.monotonic()
         if left <= 0:
             return
-        base = read_values(path)
+        assert kind.base is not None
+        base = read_values(kind.base)
         end = time.monotonic() + left / (len(waiting) - number)
         for body in bodies(local.found, index, other):
             values = _given(local, region, index, body, (base, engine, end))
@@ -56,7 +59,7 @@ def look_inside(local: LocalCheck, engine: str, deadline: float, budget: Budget,
                 None if values is None else _Inside(local, body, *values, engine, end, budget, depth).different()
             )
             if different is not None:
-                local.inner.setdefault(kind, different)
+                kind.inner = kind.inner or different
 
 
 def _given(
@@ -83,7 +86,7 @@ def _given(
             value.type.CopyFrom(type_of(base[value.name]))
     except UnsupportedError:
         return None
-    with workplace([model], (None,), (side.folder,), local.settings, (False,)) as place:
+    with workplace([model], (None,), (side.folder,), local.place.settings, (False,)) as place:
         outputs = place.run(engine, [Attempt(0, 0, base)], max(end - time.monotonic(), 0.0)).outputs[0]
     if (0, 0) not in outputs:
         return None
@@ -121,17 +124,20 @@ class _Inside:
         found = ModelRegions(*pair, self._body.locations)
         if not found.regions:
             return None
-        values = self._drawable(), self._ranges(found)
+        own = self._local.question
+        question = RegionQuestion(
+            found, pair, own.tolerances, own.seed, drawable=self._drawable(), known=self._ranges(found)
+        )
         models, folders = [compared.model for compared in pair], [compared.folder for compared in pair]
-        with workplace(models, folders=folders, settings=self._local.settings) as place:
-            check = self._local.inside(found, found.regions, pair, place, *values)
+        with workplace(models, folders=folders, settings=self._local.place.settings) as place:
+            check = LocalCheck(question, found.regions, place)
             attempts = self._run_steps(check, feeds, place)
             look_inside(check, self._engine, time.monotonic() + self._left() / 2, self._budget, self._depth + 1)
             different = self._differing(check)
             if len(different) > 1:
                 # What one of them changes, another one may undo.
                 joined = found.joined([check.members[number].region for number, _ in different])
-                together = self._local.inside(found, [joined], pair, place, *values)
+                together = LocalCheck(question, [joined], place)
                 self._run(together, attempts, place)
                 different = different if self._differing(together) else []
         return different[0][1] if different else None
@@ -206,7 +212,7 @@ class _Inside:
         return [
             (number, region)
             for number, region in enumerate(check.results())
-            if region.verdict == "different" and not check.differs_at_drawn(number)
+            if region.verdict == "different" and not differs_at_drawn(check.question, check.members[number])
         ]
 
     # What may be drawn -------------------------------------------------------------------------------------------
@@ -220,7 +226,7 @@ class _Inside:
         states = {name: result for name, result in self._states(results) if name}
         fixed = set(body.inputs[:2]) if body.node.op_type == "Loop" and body.attribute else set[str]()
         sources = dict(self._sources())
-        fixed |= {name for name, source in sources.items() if not self._local.is_drawable(source)}
+        fixed |= {name for name, source in sources.items() if not self._local.question.is_drawable(source)}
         while True:
             known = values_of_elements(model, fixed)
             grown = {name for name, result in states.items() if name in fixed and result in known}
@@ -238,7 +244,7 @@ class _Inside:
     def _ranges(self, found: ModelRegions) -> dict[str, Range | None]:
         """Return the ranges of the inputs of the models: of what they begin with, and of what a loop makes of them."""
         results = dict(self._states([value.name for value in self._body.models[0].graph.output]))
-        ranges = {name: self._local.range_of(source) for name, source in self._sources()}
+        ranges = {name: self._local.question.ranges.of(source) for name, source in self._sources()}
         after_a_step = ValueRanges(found.before, {})
         return {
             name: union(known, after_a_step.of(results[name])) if name in results else known
@@ -268,7 +274,9 @@ class _Inside:
         """Return True if only some numbers reach a value around the body."""
         side = self._local.found.before
         maker = side.makers.get(name)
-        return not self._local.is_drawable(name) or (maker is not None and side.nodes[maker].op_type in LIMITING)
+        return not self._local.question.is_drawable(name) or (
+            maker is not None and side.nodes[maker].op_type in LIMITING
+        )
 
 
 def _fix_sizes(declared: onnx.TypeProto, known: ValueType) -> None:

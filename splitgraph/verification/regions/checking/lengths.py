@@ -33,15 +33,14 @@ class Lengths(NamedTuple):
 
     def far(self) -> list[int]:
         """Return other lengths at which a run may read what it must read, and no run read so far."""
-        kinds = [number for number, kind in enumerate(self.kinds) if kind.unread()]
         upstream = [
             length
             for member in self.members
-            if member.kind in kinds
+            if member.kind.unread()
             for number in self.found.whole_numbers_behind(member.region)
             for length in (number + 1, number)
         ]
-        return _possible([*upstream, *(_LADDER if kinds else ())])
+        return _possible([*upstream, *(_LADDER if any(kind.unread() for kind in self.kinds) else ())])
 
     def type_ends(self) -> set[int]:
         """Return lengths beyond the ends of narrow types that one of the models casts sizes to, or positions: these are

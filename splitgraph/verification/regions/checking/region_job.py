@@ -1,4 +1,4 @@
-"""The message that tells the process of an engine which regions to run: `check` writes it, `local_check` reads it."""
+"""The message that tells the process of an engine which regions to run: `jobs` writes it, `local_check` reads it."""
 
 from __future__ import annotations
 

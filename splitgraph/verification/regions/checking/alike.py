@@ -1,0 +1,81 @@
+"""Cut regions out of their models, and put those together that are alike: they share files, sessions and answers."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+
+import onnx
+
+from splitgraph.options import ATOL_WRITTEN_OUT
+from splitgraph.verification.models.model_files import write_model
+from splitgraph.verification.regions.checking.checked import CheckedKind, CheckedRegion
+from splitgraph.verification.regions.checking.planted import Cut
+from splitgraph.verification.regions.checking.question import RegionQuestion
+from splitgraph.verification.regions.finding.cut import (
+    has_same_kernels,
+    has_same_operators,
+    have_other_constants,
+    regroups_sums,
+)
+from splitgraph.verification.regions.finding.find import FoundRegion
+from splitgraph.verification.regions.finding.folding import folded
+from splitgraph.verification.regions.finding.known_within import known_within
+
+
+def with_kinds(
+    question: RegionQuestion, regions: Sequence[FoundRegion], cut: Cut, folder: Path
+) -> tuple[list[CheckedRegion], list[CheckedKind]]:
+    """Return regions with their kinds, and these by their numbers. cut: cuts a region out of one of the models. folder:
+    where the models of the kinds are written.
+    """
+    kinds: dict[tuple[object, ...], CheckedKind] = {}
+    members = []
+    for region in regions:
+        models = _models(question, region, cut)
+        fixed = [
+            place
+            for place, border in enumerate(region.inputs)
+            if not question.is_drawable(border.before) or question.is_always_empty(border.before)
+        ]
+        signed = [place for place, border in enumerate(region.outputs) if border.before in question.found.signs_matter]
+        # How large a sum is hangs on lengths, and not only on the range of what is added up.
+        grows = question.axes.add_up(region)
+        ranges = [None if grows else question.ranges.of(border.before) for border in region.inputs]
+        # Of several nodes, one may undo what another one changes.
+        is_one = len(region.before) - len(region.context) == 1
+        written = [hashlib.sha256(model.SerializeToString(deterministic=True)).digest() for model in models]
+        key = (*written, *fixed, is_one, *signed, *ranges)
+        if key not in kinds:
+            number = len(kinds)
+            kinds[key] = CheckedKind(
+                number,
+                models,
+                [
+                    write_model(model, folder / f"kind_{number}_{when}", compared.folder)
+                    for model, when, compared in zip(models, ("before", "after"), question.pair, strict=True)
+                ],
+                fixed,
+                signed,
+                ranges,
+                is_exact=is_one and question.tolerances[1] < ATOL_WRITTEN_OUT and has_other_weights(question, models),
+                has_same_kernels=has_same_kernels(*models),
+                regroups=regroups_sums(*models),
+            )
+        members.append(CheckedRegion(region, kinds[key]))
+    return members, list(kinds.values())
+
+
+def _models(question: RegionQuestion, region: FoundRegion, cut: Cut) -> list[onnx.ModelProto]:
+    """Return what a region is in both models."""
+    parts = (cut(region, side, number) for number, side in enumerate(question.found.sides))
+    return [
+        folded(model, side.folder, known_within(region, side, number, model))
+        for number, (model, side) in enumerate(zip(parts, question.found.sides, strict=True))
+    ]
+
+
+def has_other_weights(question: RegionQuestion, models: Sequence[onnx.ModelProto]) -> bool:
+    """Return True if both sides of a region are the same operators with other constants."""
+    return has_same_operators(*models) and have_other_constants(models, question.pair, question.tolerances[0])
