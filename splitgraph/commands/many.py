@@ -16,10 +16,32 @@ from splitgraph.work.task import Call, FileTask, parse_bindings, parse_opsets
 
 
 def read_call(verb: Verb, typed: Mapping[str, Any], **known: Any) -> Call:
-    """Return the arguments as records. known: other fields of the task. Raises SplitgraphError."""
+    """Return the call that a user typed: its models, the task for each of them, and how results are shown.
+
+    typed: arguments and options by the names of their fields. known: fields of the task that are not typed. Raises
+    SplitgraphError.
+    """
+    given = _parsed(verb, typed)
+
+    def record(kind: Any) -> Any:
+        return kind(**{name: given.pop(name) for name in kind._fields if name in given})
+
+    forms = {name: given.pop(name, False) for name in ("read_by_form", "fix_defaults")}
+    leeway = leeway_of(given.pop("accept", ()), given.pop("assume_defaults", False), **forms)
+    wanted = NewSizes if verb == "reshape" else Converting
+    records = {"sizes": Sizes, "wanted": wanted, "running": Running, "output": Output}
+    made: Any = {name: record(kind) for name, kind in records.items()}
+    shown, many = record(Shown), record(Many)
+    models = given.pop("models", ())
+    # The fields that no record has are fields of the task itself.
+    return Call(models, FileTask(verb, leeway=leeway, **made, **{**given, **known}), shown, many)
+
+
+def _parsed(verb: Verb, typed: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is typed, with sizes, opsets and accepted findings read from their texts."""
     given = dict(typed)
     if verb == "verify":
-        # Nothing is written here, so that the two options mean the same.
+        # verify writes no model, so --bind and --try mean the same.
         given["try_sizes"] = (*given.pop("bind"), *given["try_sizes"])
     for name, option in (("bind", "--bind"), ("try_sizes", "--try")):
         if name in given:
@@ -28,19 +50,9 @@ def read_call(verb: Verb, typed: Mapping[str, Any], **known: Any) -> Call:
         given["opset"] = parse_opsets(given["opset"])
     if verb == "reshape":
         given["shapes"] = given["shapes"] or None
-    accept = accepted_texts(given.pop("accept")) if "accept" in given else ()
-
-    def record(kind: Any) -> Any:
-        return kind(**{name: given.pop(name) for name in kind._fields if name in given})
-
-    forms = {name: given.pop(name, False) for name in ("read_by_form", "fix_defaults")}
-    leeway = leeway_of(accept, given.pop("assume_defaults", False), **forms)
-    wanted = NewSizes if verb == "reshape" else Converting
-    records = {"sizes": Sizes, "wanted": wanted, "running": Running, "output": Output}
-    made: Any = {name: record(kind) for name, kind in records.items()}
-    shown, many = record(Shown), record(Many)
-    models = given.pop("models", ())
-    return Call(models, FileTask(verb, leeway=leeway, **made, **{**given, **known}), shown, many)
+    if "accept" in given:
+        given["accept"] = accepted_texts(given["accept"])
+    return given
 
 
 def run_models(call: Call, run_one: Callable[[FileTask, Shown], int], pairs: str | None = None) -> int:

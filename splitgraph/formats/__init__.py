@@ -329,12 +329,10 @@ def write(
 ) -> Sequence[DataFile]:
     """Write a model to a file of its own format, and return the data files that an ONNX model depends on.
 
-    source: what was read from a file and became the model; its files are only replaced when that file itself is written
-    over. external_data: see `save_onnx`. Raises ModelError.
+    source: the model that was read from a file, before it became this one; its files are replaced only if the path is
+    that file. external_data: see `save_onnx`. Raises ModelError.
     """
-    origin = None if source is None else source.path
-    is_replaced = origin is not None and os.path.exists(path) and os.path.exists(origin) and path.samefile(origin)
-    kept = () if source is None or is_replaced else source.files
+    kept = () if source is None or _is_file_of(source, path) else source.files
     if not isinstance(model, ModelProto):
         import_whole("splitgraph.formats.openvino_ir")
         from splitgraph.formats.openvino_ir import save_ir
@@ -347,7 +345,14 @@ def write(
         text = "is a name for models as text, and ONNX's tools would expect text; splitgraph writes protobuf"
         raise model_error("SG101", text, path, help=_ONNX_NAME)
     with put_back(model, {} if source is None else source.taken_in):
+        origin = None if source is None else source.path
         return save_onnx(model, path, source=origin, overwrite=overwrite, kept=kept, external_data=external_data)
+
+
+def _is_file_of(source: LoadedModel, path: Path) -> bool:
+    """Return True if a path leads to the file that was read."""
+    origin = source.path
+    return origin is not None and os.path.exists(path) and os.path.exists(origin) and path.samefile(origin)
 
 
 def is_ir_name(path: object) -> bool:

@@ -1,8 +1,8 @@
 """Write files so that each is either the old one or the new one, whole, whatever happens in between.
 
 That holds in a power cut, too, if something would be lost: before an old file is replaced, the new one is on the disk.
-Files that replace nothing are left to the system, which writes them out when it likes, as other programs do: for 28 MB
-that is a quarter of all that a conversion takes.
+Files that replace nothing are written to the disk when the system likes, as with other programs: for a model of 28 MB,
+waiting for the disk would be a quarter of the time of a conversion.
 
 A process that is killed leaves files called `.splitgraph-…` behind. The next one that writes to the folder removes
 them.
@@ -36,10 +36,10 @@ _PREFIX, _OWNER = ".splitgraph-", ".owner"
 
 @dataclass(frozen=True, slots=True)
 class _Staged:
-    """A file written in full beside its target.
+    """A file that is written in full beside its target.
 
-    backup: where the old file stays reachable until all is done. replaces: there is an old file. is_copy: it is a copy
-    of another file, which another program may make as well.
+    backup: the name under which the old file stays until all files are in place. replaces: there is an old file.
+    is_copy: the file is a copy of another file, and another program may write the same copy.
     """
 
     target: Path
@@ -136,6 +136,7 @@ class WriteTogether:
                 parent.mkdir()
 
     def _put_in_place(self) -> None:
+        """Give each file its name; after an error, no file has its new name, and the old files are back."""
         is_loss_possible = any(staged.replaces for staged in self._staged)
         try:
             for staged in self._staged:
@@ -143,24 +144,20 @@ class WriteTogether:
                 if is_loss_possible and not staged.replaces:
                     _sync(staged.temporary)
             for staged in self._staged:
-                if not self._overwrite:
+                if self._overwrite:
+                    _replace(staged)
+                else:
                     _put_where_nothing_is(staged)
-                    continue
-                if staged.target.exists():
-                    try:
-                        _link(staged.target, staged.backup)
-                    except OSError:
-                        # Not every file system has hard links.
-                        shutil.copy2(staged.target, staged.backup)
-                os.replace(staged.temporary, staged.target)
             for folder in {staged.target.parent for staged in self._staged if is_loss_possible}:
                 _sync_folder(folder)
         except BaseException as error:
-            # Another program that was faster may count on a copy that was put in place here.
+            # A ModelError says that another program took one of the names. That program may already depend on a copy
+            # that was put in place here.
             self._put_back(keeps_copies=isinstance(error, ModelError))
             raise
 
     def _put_back(self, *, keeps_copies: bool) -> None:
+        """Give the old files their names again. keeps_copies: leave new copies of other files where they are."""
         for staged in self._staged[::-1]:
             if keeps_copies and staged.is_copy and not staged.replaces:
                 continue
@@ -210,9 +207,20 @@ def remove_abandoned(folder: str) -> None:
                 os.unlink(os.path.join(folder, owner))
 
 
+def _replace(staged: _Staged) -> None:
+    """Give a file its name; the old file of that name, if there is one, stays reachable as the backup."""
+    if staged.target.exists():
+        try:
+            _link(staged.target, staged.backup)
+        except OSError:
+            # Not every file system has hard links.
+            shutil.copy2(staged.target, staged.backup)
+    os.replace(staged.temporary, staged.target)
+
+
 def _put_where_nothing_is(staged: _Staged) -> None:
-    """Give a file its name, if no file has the name: of two programs that write to one name at a time, one must learn
-    of the other. Raises ModelError (SG108) for the second; a copy of the same file is as good as ours.
+    """Give a file its name, if no file has that name. Raises ModelError (SG108) if another program has just written a
+    file of that name, unless both are copies of the same file.
     """
     try:
         _take_name(staged.temporary, staged.target)
@@ -234,9 +242,8 @@ def _becomes_same(temporary: Path, target: Path) -> bool:
 
 
 def _take_name(temporary: Path, target: Path) -> None:
-    """Rename a file to a name that is free; a rename that takes a free name only is not to be had everywhere. Raises
-    FileExistsError.
-    """
+    """Rename a file to a name that is free. Raises FileExistsError if the name is taken."""
+    # No rename of the system refuses a taken name everywhere, but links do.
     try:
         _link(temporary, target)
     except FileExistsError:
@@ -265,7 +272,7 @@ def _is_same(temporary: Path, target: Path) -> bool:
 
 
 def _sync(path: Path) -> None:
-    """Have a file's contents on the disk; Windows does so only for one that is open for writing."""
+    """Write a file's contents to the disk. Windows does so only for a file that is open for writing."""
     descriptor = os.open(path, os.O_RDWR | _BINARY)
     try:
         os.fsync(descriptor)
@@ -274,7 +281,7 @@ def _sync(path: Path) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make a rename survive a power cut; Windows has no such call."""
+    """Write the names in a folder to the disk, so that a rename survives a power cut. Windows has no such call."""
     if os.name == "nt":
         return
     descriptor = os.open(folder, os.O_RDONLY)

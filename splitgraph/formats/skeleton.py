@@ -78,8 +78,10 @@ Piece = bytes | Place
 
 
 class _Message(NamedTuple):
-    """What may hold a tensor: is_tensor, is_attribute, or fields by number that may, and which of these a message has
-    only one of.
+    """Where a kind of message may hold tensors.
+
+    is_tensor, is_attribute: it is one itself. inside: the kinds of the messages that may hold tensors, by the number of
+    their field. single: the fields among them that a message has once only.
     """
 
     is_tensor: bool
@@ -147,7 +149,9 @@ class _MessageReader:
         self._source = source
 
     def message(self, descriptor: Any, start: int, end: int, depth: int) -> Sequence[bytes]:
-        """Return the message without weights, in pieces."""
+        """Return the pieces of a message without its weights. A message in which protobuf may find weights elsewhere is
+        returned as it is.
+        """
         data = self._data
         known = _message(descriptor)
         if depth > MAX_DEPTH:
@@ -161,20 +165,24 @@ class _MessageReader:
         for field in fields(data, start, end):
             if field.number in known.single:
                 if field.number in seen:
-                    # Protobuf joins the two, and their elements may be in both.
+                    # Protobuf merges the two messages, and each may hold some of the elements.
                     return [data[start:end]]
                 seen.add(field.number)
-            if field.end - field.start <= SMALL or field.kind != LENGTH or field.number not in known.inside:
+            may_hold_weights = field.number in known.inside and field.kind == LENGTH
+            if not may_hold_weights or field.end - field.start <= SMALL:
                 continue
             inner = self.message(known.inside[field.number], field.start, field.end, depth + 1)
             length = sum(map(len, inner))
+            # Without weights, the field stays with what stands before the next one that is written anew.
             if length != field.end - field.start:
                 pieces += [data[kept : field.begin], head(field.number, length), *inner]
                 kept = field.end
         return [*pieces, data[kept:end]]
 
     def _tensor(self, start: int, end: int) -> Sequence[bytes]:
-        """Return a tensor without its elements, where these are large and in one piece, as all tools write them."""
+        """Return the pieces of a tensor without its elements, if these are many and in one field, as all tools write
+        them; else the tensor as it is.
+        """
         data, elements, told = self._data, list[Field](), False
         for field in fields(data, start, end):
             if field.number in _ELEMENTS:
@@ -225,7 +233,7 @@ class _MessageReader:
 
 
 def _holds_what_it_says(data: Buffer, start: int, end: int) -> bool:
-    """Return True if the attribute has tensors only in the field of its type: nobody looks for weights elsewhere."""
+    """Return True if the attribute has tensors in the field of its type only. Nobody looks for weights elsewhere."""
     types, numbers = list[int](), set[int]()
     inside = _message(AttributeProto.DESCRIPTOR).inside
     for count, field in enumerate(fields(data, start, end)):

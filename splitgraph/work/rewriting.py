@@ -25,9 +25,9 @@ from splitgraph.work.task import FileTask, read_input_shapes, refuse_existing
 if TYPE_CHECKING:
     from splitgraph.verification.verification import Verification
 
-# "unchanged": the model is as wanted. "kept": its opset is beyond the one that is wanted, and it stays; with an
-# output, a model that is older is copied. "refused": the model cannot be converted. "different", "not-verified": the
-# result was held back after its verification.
+# "unchanged": the model is already as wanted. "kept": its opset is beyond the one that is wanted, and the model stays
+# as it is; a downgrade with an output copies it there. "refused": the model cannot be converted. "different",
+# "not-verified": the result was not written, because of its verification.
 RewriteStatus = Literal["converted", "unchanged", "kept", "refused", "different", "not-verified"]
 # Shows a text while something takes its time; what is yielded changes the text.
 Working = Callable[..., AbstractContextManager[Callable[[str], None]]]
@@ -87,62 +87,55 @@ def _unseen(text: str, hint: str = "") -> AbstractContextManager[Callable[[str],
 
 
 def rewrite_file(task: FileTask, working: Working = _unseen) -> Rewritten:
-    """Load, rewrite, verify and save; the model is written only if all other steps succeed. Raises SplitgraphError for
-    a model that cannot be read, and for an output that cannot be written.
+    """Return what became of one model: it is loaded, converted, verified and written. It is written only if all other
+    steps succeed. Raises SplitgraphError for a model that cannot be read, and for an output that cannot be written.
     """
-    model, path = task.model, task.path()
+    path = task.path()
     assert path is not None
+    # A result with a named place is always written; one beside its model only if it differs from the model.
     is_named = task.output.output is not None or task.place is not None
     if is_named:
         _refuse_existing(task, path)
-    loaded = rewrites.with_sizes(open_model(model, weights="leave"), task.sizes)
-    wanted = task.wanted
-    if isinstance(wanted, NewSizes):
-        task = replace(task, wanted=wanted._replace(shapes=read_input_shapes(wanted.shapes, loaded.content)))
+    loaded = rewrites.with_sizes(open_model(task.model, weights="leave"), task.sizes)
+    if isinstance(task.wanted, NewSizes):
+        shapes = read_input_shapes(task.wanted.shapes, loaded.content)
+        task = replace(task, wanted=task.wanted._replace(shapes=shapes))
     opset = model_imports(loaded.content) if isinstance(loaded.content, ModelProto) else {IR: loaded.content.version}
     may_be_unchanged = _may_be_unchanged(task, opset)
-    # What goes in the other direction is refused for that, and writes nothing.
+    # A model that goes the other way is refused for that reason, and nothing is written.
     if not is_named and not may_be_unchanged and not _goes_the_other_way(task, opset):
         _refuse_existing(task, path)
+    rewritten = Rewritten("converted", opset, path, loaded)
     try:
-        is_verified = task.running.verify is not False
-        with working("converting the model") if task.converting.target is not None else _unseen("") as say:
-            conversion = _conversion(task, say)
-            result = compared = rewrites.rewritten(
-                loaded, conversion, task.leeway, NO_SIZES, Running(verify=False), is_verified_later=is_verified
-            )
-        if is_ir_name(path) and isinstance(result.model, ModelProto):
-            result = _as_ir(result, model, working)
+        rewritten = _converted(task, rewritten, working)
     except ConversionError as error:
-        is_beyond = [finding.code for finding in error.diagnostics] == [_OTHER_DIRECTION]
-        if not (is_beyond and task.output.skip_newer):
-            return Rewritten("refused", opset, path, loaded, blockers=error.diagnostics)
-        kept = Rewritten("kept", opset, path, loaded)
-        # What reads the wanted opset reads an older one, too: the folder of the results has all models.
-        is_older = task.verb == "downgrade"
-        return _written(task, replace(kept, rewrite=_unchanged(loaded))) if is_older and is_named else kept
-    # An IR without a change is the same, and has no equality of its own.
-    is_onnx = isinstance(loaded.content, ModelProto)
-    is_same = result.model == loaded.content if is_onnx else not isinstance(wanted, NewSizes)
-    if may_be_unchanged and not result.changes and is_same:
-        unchanged = Rewritten("unchanged", opset, path, loaded, result)
+        if not (_is_beyond(error) and task.output.skip_newer):
+            return replace(rewritten, status="refused", blockers=error.diagnostics)
+        kept = replace(rewritten, status="kept")
+        # Whoever reads the wanted opset also reads the older one of this model.
+        is_copied = task.verb == "downgrade" and is_named
+        return _written(task, replace(kept, rewrite=_unchanged(loaded))) if is_copied else kept
+    if may_be_unchanged and _is_same(task, rewritten):
+        unchanged = replace(rewritten, status="unchanged", compared=None)
         return _written(task, unchanged) if is_named else unchanged
     if not is_named:
         _refuse_existing(task, path)
-    status: RewriteStatus = "converted"
-    must_run = bool(task.running.verify)
-    began = time.monotonic()
     if task.running.verify is not False:
-        with working("running both models", hint="--no-verify skips this") as say:
-            verification = _verified(loaded, compared, result, task.running, say)
-        findings = (*result.diagnostics, *verification.findings(must_run=must_run))
-        result = replace(result, verification=verification, diagnostics=findings)
-        status = {"different": "different", "not-run": "not-verified" if must_run else status}.get(
-            verification.verdict, status
+        rewritten = _verified(rewritten, task.running, working)
+    return _written(task, rewritten) if rewritten.status == "converted" else rewritten
+
+
+def _converted(task: FileTask, rewritten: Rewritten, working: Working) -> Rewritten:
+    """Return the outcome with its result, which is IR if its path says so. Raises ConversionError."""
+    is_verified = task.running.verify is not False
+    with working("converting the model") if task.converting.target is not None else _unseen("") as say:
+        conversion = _conversion(task, say)
+        result = compared = rewrites.rewritten(
+            rewritten.before, conversion, task.leeway, NO_SIZES, Running(verify=False), is_verified_later=is_verified
         )
-    seconds = time.monotonic() - began
-    rewritten = Rewritten(status, opset, path, loaded, result, compared, seconds_verifying=seconds)
-    return _written(task, rewritten) if status == "converted" else rewritten
+    if is_ir_name(rewritten.path) and isinstance(result.model, ModelProto):
+        result = _as_ir(result, task.model, working)
+    return replace(rewritten, rewrite=result, compared=compared)
 
 
 def _conversion(task: FileTask, say: Callable[[str], None]) -> Conversion:
@@ -154,13 +147,47 @@ def _conversion(task: FileTask, say: Callable[[str], None]) -> Conversion:
     return to_opset(task.wanted.opset, task.wanted.ir_version, newer=task.verb == "upgrade")
 
 
-def _verified(
+def _is_beyond(error: ConversionError) -> bool:
+    """Return True for the refusal of a model whose opset is already beyond the one that is wanted."""
+    return [finding.code for finding in error.diagnostics] == [_OTHER_DIRECTION]
+
+
+def _is_same(task: FileTask, rewritten: Rewritten) -> bool:
+    """Return True if the result is the model as it was."""
+    before, result = rewritten.before.content, rewritten.rewrite
+    assert result is not None
+    if result.changes:
+        return False
+    # IRs cannot be compared. One without a change is the same, but new sizes of inputs are no changes of nodes.
+    return result.model == before if isinstance(before, ModelProto) else not isinstance(task.wanted, NewSizes)
+
+
+def _verified(rewritten: Rewritten, running: Running, working: Working) -> Rewritten:
+    """Return the outcome with the verification of its result, and the status that follows from the verdict."""
+    result, compared = rewritten.rewrite, rewritten.compared
+    assert result is not None
+    assert compared is not None
+    began = time.monotonic()
+    with working("running both models", hint="--no-verify skips this") as say:
+        verification = _verification(rewritten.before, compared, result, running, say)
+    must_run = bool(running.verify)
+    findings = (*result.diagnostics, *verification.findings(must_run=must_run))
+    status = rewritten.status
+    if verification.verdict == "different":
+        status = "different"
+    elif verification.verdict == "not-run" and must_run:
+        status = "not-verified"
+    result = replace(result, verification=verification, diagnostics=findings)
+    return replace(rewritten, status=status, rewrite=result, seconds_verifying=time.monotonic() - began)
+
+
+def _verification(
     loaded: LoadedModel, compared: Rewrite, result: Rewrite, running: Running, say: Callable[[str], None]
 ) -> Verification:
-    """Verify a result. compared: the result before it became IR."""
+    """Return the verification of a result. compared: the result before it became IR."""
     if result is compared or compared.new_sizes is None:
         return rewrites.verify_rewrite(loaded, result, running, progress=say)
-    # Other sizes are compared in one format; then what OpenVINO made of them.
+    # New sizes are compared in the format of the model first, and then with the IR that OpenVINO made of the result.
     sized = rewrites.verify_rewrite(loaded, compared, running, progress=say)
     if sized.verdict != "equal":
         return sized

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 _SEPARATORS = tuple(filter(None, (os.sep, os.altsep)))
-# The tag of a result of which nothing was asked but to read its nodes by their form, or to fix its defaults.
+# The tag of a result for which a caller asked no more than to read nodes by their form, or to fix defaults.
 _CORRECTED = "corrected"
 # The tag of an earlier conversion.
 _OPSET_TAG = re.compile(r"\.opset\d+(\.ml\d+)?$|\.ml\d+$")
@@ -93,22 +93,22 @@ class FileTask:
             return None
         if self.place is not None:
             return self.place
-        if self.verb == "report":
-            name = f"{self.model.stem}.report.{'html' if self.svg is None else 'svg'}"
-            if output is None:
-                return self.model.with_name(name)
-            refuse_other_kind("page", output)
-            return output_path(output, name)
-        if self.output.in_place:
+        if self.output.in_place and self.verb != "report":
             if output is not None:
                 raise _usage("--in-place overwrites the model, so -o has no meaning; give one of the two")
             return self.model
         if output is not None:
-            refuse_other_kind("-o", output)
+            refuse_other_kind("page" if self.verb == "report" else "-o", output)
+            return output_path(output, self._default_name())
+        return None if self.verb == "infer" else self.model.with_name(self._default_name())
+
+    def _default_name(self) -> str:
+        """Return the name of the result for a caller who names at most a folder."""
         if self.verb == "infer":
-            return None if output is None else output_path(output, self.model.name)
-        name = f"{_OPSET_TAG.sub('', self.model.stem)}.{self.wanted.tag or _CORRECTED}{self.model.suffix or '.onnx'}"
-        return self.model.with_name(name) if output is None else output_path(output, name)
+            return self.model.name
+        if self.verb == "report":
+            return f"{self.model.stem}.report.{'html' if self.svg is None else 'svg'}"
+        return f"{_OPSET_TAG.sub('', self.model.stem)}.{self.wanted.tag or _CORRECTED}{self.model.suffix or '.onnx'}"
 
     def write(self, model: Model, path: Path, loaded: LoadedModel) -> Sequence[DataFile]:
         """Write a model, and return the data files that it depends on. The path may name a new folder."""
