@@ -58,8 +58,8 @@ class Source(NamedTuple):
 
 
 class Made(NamedTuple):
-    """How a size is made: of one size that all the sources have. It grows by `times` when that one grows by `each`.
-    more: `times` times the size of the sources is `each` times the size, and this.
+    """How a size of an output follows from the size that all the sources have:
+    `times * (size of the sources) = each * (size of the output) + more`.
     """
 
     sources: tuple[Source, ...]
@@ -80,7 +80,9 @@ class Made(NamedTuple):
 
 
 class _Question(NamedTuple):
-    """A node with symbols in place of sizes. sources: what each symbol stands for."""
+    """The inputs of a node with symbols in place of sizes. sources: what each symbol stands for. least: its least
+    value.
+    """
 
     given: tuple[Given | None, ...]
     sources: Mapping[str, Source]
@@ -250,7 +252,9 @@ class Alone:
         said_by: int | None,
         least: int,
     ) -> _Answer:
-        """Infer the node with the elements that a dimension depends on: without all others, more sizes are symbols."""
+        """Return what the rule says, given only those elements of inputs on which a dimension depends. Without the
+        other elements, more sizes are symbols.
+        """
         answer = self._infer(node, imports, _question(given, said_by, least))
         known = set(answer.known())
         for position, each in enumerate(given):
@@ -285,7 +289,7 @@ class Alone:
 def inferred_alone(
     task: Task, node: NodeProto, imports: Mapping[str, int], known: Mapping[str, Given], facts: Facts | None = None
 ) -> Walk:
-    """Infer a node where nothing else is, and return the walk. known: what is known of the values that it reads."""
+    """Return the walk over a graph of only this node. known: what is known of the values that it reads."""
     walk = Walk(WalkState(task), MAIN, "main", imports, Facts() if facts is None else facts, bindings={})
     for name, each in known.items():
         walk.types[name] = each.type
@@ -299,7 +303,13 @@ def inferred_alone(
 
 
 def _question(given: Sequence[Given | None], said_by: int | None, least: int) -> _Question:
+    """Return the question about a node in which a symbol stands for each size of its inputs, and for each number among
+    the elements of the input `said_by`. Any other input whose elements are known stays as it is.
+
+    least: the smallest size that gets a symbol, 1 or 2. A symbol is at least 2, or 1 for a size of 1.
+    """
     sources: dict[str, Source] = {}
+    bounds: dict[str, int] = {}
 
     def named(item: Item, source: Source, smallest: int) -> Item:
         is_size = isinstance(item, Dim) or (isinstance(item, int) and smallest <= item <= _LARGEST_SIZE)
@@ -307,10 +317,10 @@ def _question(given: Sequence[Given | None], said_by: int | None, least: int) ->
             return item
         name = f"size {len(sources)}"
         sources[name] = source
+        bounds[name] = 1 if item == 1 else 2
         return symbol(name)
 
     asked: list[Given | None] = []
-    bounds: dict[str, int] = {}
     for position, each in enumerate(given):
         if each is None or (each.elements is not None and position != said_by):
             asked.append(each)
@@ -321,10 +331,7 @@ def _question(given: Sequence[Given | None], said_by: int | None, least: int) ->
             dims = [named(dim, Source(position, axis), least) for axis, dim in enumerate(each.type.shape or ())]
             known = each.type if each.type.shape is None else each.type.with_shape(dims)  # type: ignore[arg-type]
             asked.append(Given(known))
-            if least == 1:
-                ones = [dim for dim, old in zip(dims, each.type.shape or (), strict=True) if old == 1]
-                bounds.update((str(next(iter(symbols_of(dim)))), 1) for dim in ones if isinstance(dim, Dim))
-    return _Question(tuple(asked), sources, {**dict.fromkeys(sources, 2), **bounds})
+    return _Question(tuple(asked), sources, bounds)
 
 
 def _has_bodies(node: NodeProto) -> bool:

@@ -355,10 +355,11 @@ class NodeContext:
         empty: Iterable[int] = (),
         elements: Sequence[Contents | None] = (),
     ) -> Body | None:
-        """Infer the graph in an attribute, with inputs of these types. What it requires of symbols stays within it,
-        because it may not run. Return None if the attribute is no graph, or if it is nested too deep.
+        """Return what is inferred of the graph in an attribute; None if the attribute is no graph, or is nested too
+        deep. What the graph requires of symbols stays within it, because it may not run.
 
-        empty: positions of inputs that are empty sequences. elements: the known elements of the inputs.
+        inputs: the types of its inputs. empty: the positions of inputs that are empty sequences. elements: the known
+        elements of the inputs.
         """
         graph = self.attribute(attribute)
         if not isinstance(graph, GraphProto) or not self.walk.may_look_into(self.location):
@@ -375,7 +376,7 @@ class NodeContext:
             if not body.is_defined(value.name):
                 self.find("SG105", f"nothing in the {attribute} defines its output {value.name!r}")
         names = [value.name for value in graph.output]
-        # What must hold in the body is not known around it, so that its dimensions are as plain as they can be here.
+        # Only the facts of the body simplify its dimensions, and the graph around the body does not have these facts.
         types = [with_dims(body.type_of(name), body.facts.simplify) for name in names]
         given = [body.type_of(value.name) for value in graph.input]
         return Body(types, [body.contents_of(name) for name in names], given, body.facts)

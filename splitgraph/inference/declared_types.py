@@ -84,8 +84,8 @@ def with_demand(known: ValueType, demanded: ValueType) -> ValueType:
 
 
 class Declaration(NamedTuple):
-    """A declared type, and where the value is defined. passed_in: the value is an input of its graph. of_split: a split
-    defines it.
+    """The declared type of a value. location: of the node or graph that defines the value. passed_in: the value is an
+    input of its graph. of_split: a split defines it.
     """
 
     name: str
@@ -96,6 +96,9 @@ class Declaration(NamedTuple):
 
 
 def _reconcile(values: GraphWalk, inferred: ValueType, declaration: Declaration, report: Report) -> ValueType:
+    """Return the type of a value from its inferred and its declared type. Where they contradict each other, report that
+    and take the inferred one.
+    """
     name, declared, location = declaration[:3]
     if declared.kind == "unknown":
         return inferred
@@ -292,7 +295,7 @@ def _report_demand(values: GraphWalk, demand: Obligation, declaration: Declarati
     answer = state.symbols.declared_sizes.require(demand)
     if answer == "proved":
         return
-    # Once only: who repeats it says no more.
+    # An equal call reports nothing new, so it must not repeat this warning.
     state.record.journal.unrepeatable += answer == "assumed"
     unnamed = symbols_of(demand.lhs) & state.symbols.open_dimensions
     if unnamed:
@@ -325,28 +328,38 @@ def settle_size_conditions(state: WalkState) -> None:
 def _report_given(
     values: GraphWalk, name: str, given: ValueType, declared: ValueType, location: str, severity: Severity
 ) -> None:
+    """Report that the shape that the caller gives for an input contradicts the declared one."""
     dims, known = given.shape or (), declared.shape or ()
-    if len(dims) != len(known):
-        text = (
-            f"the shape of the input {name!r} has rank {len(dims)}; the model declares {declared}, of rank {len(known)}"
-        )
-        help = f"Give {len(known)} dimensions for {name!r}, or correct its declared shape in the model."
+    if len(dims) == len(known):
+        text, help = _differing_dims(values, name, dims, declared)
     else:
-        wrong = [axis for axis, dim in enumerate(dims) if dim is not None and _excluded(values, dim, known[axis])]
-        inputs = values.state.task.model.graph.input
-        written = next(value_type(value.type).shape or () for value in inputs if value.name == name)
-        bound = ["" if mine == size else f", which is {size}" for mine, size in zip(written, known, strict=True)]
-        differing = "; ".join(
-            f"dimension {axis} is given as {dims[axis]}, declared as {written[axis]}{bound[axis]}" for axis in wrong
-        )
-        shown = declared.with_shape(written)
-        text = f"the shape given for the input {name!r} contradicts the declared {shown}: {differing}"
-        allowed = ", ".join("?" if dim is None else str(dim) for dim in written)
-        help = f"Give {name!r} a shape that fits [{allowed}], or correct its declared shape in the model."
+        rank = f"has rank {len(dims)}; the model declares {declared}, of rank {len(known)}"
+        text = f"the shape of the input {name!r} {rank}"
+        help = f"Give {len(known)} dimensions for {name!r}, or correct its declared shape in the model."
     values.report(diagnostic("SG304", text, location, severity=severity, help=help))
 
 
+def _differing_dims(
+    values: GraphWalk, name: str, given: Sequence[DimLike | None], declared: ValueType
+) -> tuple[str, str]:
+    """Return the message about the given dimensions of an input that differ from the declared ones, and its advice."""
+    known = declared.shape or ()
+    inputs = values.state.task.model.graph.input
+    # As the model declares them, before the caller's sizes are put in.
+    written = next(value_type(value.type).shape or () for value in inputs if value.name == name)
+    wrong = [axis for axis, dim in enumerate(given) if dim is not None and _excluded(values, dim, known[axis])]
+    bound = ["" if mine == size else f", which is {size}" for mine, size in zip(written, known, strict=True)]
+    differing = "; ".join(
+        f"dimension {axis} is given as {given[axis]}, declared as {written[axis]}{bound[axis]}" for axis in wrong
+    )
+    shown = declared.with_shape(written)
+    text = f"the shape given for the input {name!r} contradicts the declared {shown}: {differing}"
+    allowed = ", ".join("?" if dim is None else str(dim) for dim in written)
+    return text, f"Give {name!r} a shape that fits [{allowed}], or correct its declared shape in the model."
+
+
 def _excluded(values: GraphWalk, given: DimLike, declared: DimLike | None) -> bool:
+    """Return True if a given dimension is certainly not the declared one."""
     return declared is not None and given != declared and values.facts.prove_ne(given, declared)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Generator, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from splitgraph.dim import Dim, DimLike, Facts, Obligation, substitute, symbols_of
 from splitgraph.findings.diagnostics import Diagnostic, diagnostic
@@ -48,7 +49,7 @@ class CallVisit:
 def infer_call(
     walk: GraphWalk, ctx: NodeContext, function: FunctionProto
 ) -> Generator[Steps, None, Sequence[ValueType]]:
-    """Infer the output types of a call."""
+    """Return the output types of a call."""
     state, name = walk.state, called_function(ctx.node)
     if name in state.record.calling:
         help = "Remove the recursive call; ONNX does not support recursion."
@@ -75,42 +76,78 @@ def infer_call(
 def _walked(
     walk: GraphWalk, ctx: NodeContext, function: FunctionProto, bindings: Bindings | None, key: CallKey
 ) -> Generator[Steps, None, Sequence[ValueType]]:
-    """Walk the body for a call, and remember the results if another call may repeat them."""
-    state, facts, journal = walk.state, walk.facts, walk.state.record.journal
-    version, questions = facts.version, facts.open_questions
-    start, unrepeatable, made_before = len(journal.entries), journal.unrepeatable, len(state.symbols.generated)
-    unknown_before = dict(state.record.unknown_operators)
-    state.record.calling.append(called_function(ctx.node))
+    """Return the output types of a call. Walk the body for it, and remember the results for equal calls."""
+    calling, before = walk.state.record.calling, _Before.of(walk)
+    calling.append(called_function(ctx.node))
     body = walk.called(function, ctx.location, bindings)
     _define_inputs(walk, body, ctx, function)
     yield body.steps(function.node)
     body.check_function_outputs(function)
-    state.record.calling.pop()
+    calling.pop()
     read = frozenset(p for p, name in enumerate(function.input) if name in body.elements_read)
     for position in read:
         # The graph around the body has read these elements, too.
         ctx.contents(position)
     given = _outputs(body, function)
-    has_made = len(state.symbols.generated) > made_before
-    made: list[str] | None = []
-    if has_made:
-        made = symbols_to_rename(state, start, given.symbols(), made_before, facts)
-    if version == facts.version and unrepeatable == journal.unrepeatable and made is not None:
-        counts = {
-            label: count - unknown_before.get(label, 0)
-            for label, count in state.record.unknown_operators.items()
-            if count != unknown_before.get(label, 0)
-        }
-        visit = CallVisit(given, made, ctx.location, start, len(journal.entries), counts, bindings)
+    visit = _repeatable_visit(walk, ctx.location, given, bindings, before)
+    if visit is not None:
         # From now on, calls with other elements are different calls.
         read |= walk.memo.find(key) or frozenset()
         walk.memo.keep(key, read, settled=True)
-        walk.memo.keep(_with_elements(key, ctx, read), visit, settled=questions == facts.open_questions)
+        is_settled = before.questions == walk.facts.open_questions
+        walk.memo.keep(_with_elements(key, ctx, read), visit, settled=is_settled)
     return _hand_over(given, ctx)
 
 
+class _Before(NamedTuple):
+    """What a walk had recorded before a call.
+
+    version, questions: the facts, and the open questions about them. entries, unrepeatable: see `Journal`. generated:
+    the number of symbols. unknown: how often each unknown operator occurred.
+    """
+
+    version: int
+    questions: int
+    entries: int
+    unrepeatable: int
+    generated: int
+    unknown: Mapping[str, int]
+
+    @classmethod
+    def of(cls, walk: GraphWalk) -> _Before:
+        record, facts = walk.state.record, walk.facts
+        entries, unrepeatable = len(record.journal.entries), record.journal.unrepeatable
+        generated, unknown = len(walk.state.symbols.generated), dict(record.unknown_operators)
+        return cls(facts.version, facts.open_questions, entries, unrepeatable, generated, unknown)
+
+
+def _repeatable_visit(
+    walk: GraphWalk, location: str, given: CallOutputs, bindings: Bindings | None, before: _Before
+) -> CallVisit | None:
+    """Return the results and effects of a call that has been walked. Return None if an equal call cannot repeat them:
+    the body taught something about symbols of the graph around it, said something that holds at its own place only, or
+    has facts about symbols that the repetition would rename.
+
+    given: the outputs. before: what the walk had recorded before the call.
+    """
+    state, journal = walk.state, walk.state.record.journal
+    if before.version != walk.facts.version or before.unrepeatable != journal.unrepeatable:
+        return None
+    made: list[str] | None = []
+    if len(state.symbols.generated) > before.generated:
+        made = symbols_to_rename(state, before.entries, given.symbols(), before.generated, walk.facts)
+    if made is None:
+        return None
+    counts = {
+        label: count - before.unknown.get(label, 0)
+        for label, count in state.record.unknown_operators.items()
+        if count != before.unknown.get(label, 0)
+    }
+    return CallVisit(given, made, location, before.entries, len(journal.entries), counts, bindings)
+
+
 def _find(memo: Memo, key: CallKey, ctx: NodeContext) -> CallVisit | None:
-    """Find an equal earlier call; None if the body must be walked."""
+    """Return an equal earlier call; None if the body must be walked."""
     read: frozenset[int] | None = memo.find(key)
     if read is None:
         return None

@@ -97,37 +97,50 @@ def infer_model(
 
 
 def _analyse(task: Task) -> Analysis:
-    """Walk a model and build its analysis. What the walks kept is gone when the model is copied and filled."""
-    state, main = _believing(task)
-    symbols = state.symbols
-    if (symbols.assumed_pairs or symbols.assumed_sizes) and (_errors(state) or may_be_settled(state, main.facts)):
-        # A later requirement may depend on an earlier assumption. Only a walk without assumptions can tell.
-        exact, exact_main = _believing(replace(task, assumes_nonempty=False))
-        if _errors(state) <= _errors(exact):
-            settle_assumptions(state, exact_main.facts)
-        else:
-            # The errors are due to the assumptions.
-            state, main = exact, exact_main
+    """Return the analysis of a model. The walks themselves are freed before the model is copied and filled."""
+    state, main = _walk_settling_assumptions(task)
     _settle_branches(state)
     if task.sizes is not UNBOUND and task.sizes.bound:
-        settle_given_sizes(state, lambda: _believing(replace(task, sizes=UNBOUND, is_reported=False))[0])
-    defaults = defaults_of(task.model)
-    for finding in told_defaults(task.model, assumed=task.assumes_defaults):
-        state.record.report(finding)
-    if not task.assumes_defaults and any(map(may_tell_shapes, defaults)):
-        _, assumed = _walk(replace(task, is_reported=False, assumes_defaults=True, assumes_nonempty=False))
-        count = left_open(main.types, assumed.types, frozenset(state.symbols.generated))
-        if count:
-            state.record.report(defaults_left_open(len(defaults), count))
+        settle_given_sizes(state, lambda: _walk_checking_shapes(replace(task, sizes=UNBOUND, is_reported=False))[0])
+    _report_defaults(state, main)
     return build_analysis(state, main)
 
 
-def _believing(task: Task) -> tuple[WalkState, Walk]:
-    """Walk a model with its declared shapes. If one of them is wrong, walk it again and believe none."""
+def _walk_settling_assumptions(task: Task) -> tuple[WalkState, Walk]:
+    """Return the walk over a model, without assumptions that are proved, and without those that cause errors."""
+    state, main = _walk_checking_shapes(task)
+    has_assumptions = state.symbols.assumed_pairs or state.symbols.assumed_sizes
+    if not (has_assumptions and (_errors(state) or may_be_settled(state, main.facts))):
+        return state, main
+    # A later requirement may depend on an earlier assumption. Only a walk without assumptions can tell.
+    exact, exact_main = _walk_checking_shapes(replace(task, assumes_nonempty=False))
+    if not _errors(state) <= _errors(exact):
+        # The assumptions cause errors.
+        return exact, exact_main
+    settle_assumptions(state, exact_main.facts)
+    return state, main
+
+
+def _report_defaults(state: WalkState, main: Walk) -> None:
+    """Report initializers that are also inputs, and how many shapes are open only because callers may replace them."""
+    task = state.task
+    defaults = defaults_of(task.model)
+    for finding in told_defaults(task.model, assumed=task.assumes_defaults):
+        state.record.report(finding)
+    if task.assumes_defaults or not any(map(may_tell_shapes, defaults)):
+        return
+    _, assumed = _walk(replace(task, is_reported=False, assumes_defaults=True, assumes_nonempty=False))
+    count = left_open(main.types, assumed.types, frozenset(state.symbols.generated))
+    if count:
+        state.record.report(defaults_left_open(len(defaults), count))
+
+
+def _walk_checking_shapes(task: Task) -> tuple[WalkState, Walk]:
+    """Return the walk over a model with its declared shapes; or, if one of them is wrong, the walk that ignores all."""
     state, main = _walk(task)
     misdeclared = [finding for finding in state.record.diagnostics if finding in state.record.misdeclared]
     if misdeclared:
-        # As for a conversion: another declaration may be wrong too, without a contradiction.
+        # Another declaration may be wrong as well, although nothing contradicts it. A conversion walks in the same way.
         state, main = _walk(replace(task, believes_shapes=False))
         for finding in misdeclared:
             state.record.report(finding)
@@ -139,7 +152,7 @@ def _errors(state: WalkState) -> set[tuple[str, str]]:
 
 
 def _settle_branches(state: WalkState) -> None:
-    """Separate errors in branches that the given sizes rule out from errors that the model has at any size."""
+    """Move errors that the model has only at the given sizes, in branches that do not run then, to `never_run`."""
     task, record = state.task, state.record
     if not record.branches.avoidable:
         return
@@ -173,7 +186,9 @@ def fix_model(model: ModelProto, given: Sizes, *, owned: bool) -> ModelProto:
 
 
 def _walk(task: Task) -> tuple[WalkState, Walk]:
-    """Walk a model, and again if the walk shows that it needs other names, another order or demanded types."""
+    """Return the walk over a model. A second walk follows if the first one shows that it needs other names for symbols,
+    another order of the nodes, or types that nodes demand of inputs.
+    """
     state, graph = WalkState(task), task.model.graph
     record = state.record
     load_rules()
@@ -191,7 +206,7 @@ def _walk(task: Task) -> tuple[WalkState, Walk]:
                 main.report(diagnostic("SG105", f"nothing in the model defines the output {value.name!r}", "main"))
         walk_function_bodies(state, main)
         settle_size_conditions(state)
-        # Nothing is read there any more, and a large model has as many visits as values.
+        # Nobody reads the memo any more, and a large model has as many visits as values.
         main.memo.forget()
     else:
         define_graph_values(main, graph, None)
@@ -259,21 +274,21 @@ def _check_order(state: WalkState, scope: Scope) -> None:
 
 
 def walk_function_bodies(state: WalkState, main: Walk) -> None:
-    """Walk each function body as written, with the input types that all calls have in common. Report findings only for
-    functions that no call has walked.
-    """
-    facts = main.facts
+    """Walk each function body as written, with the input types that all calls have in common."""
     for index, function in enumerate(state.task.model.functions):
         key = function_key(function)
         calls = state.record.calls.get(key, [])
         imports = opset_imports(function.opset_import)
-        known = facts.child()
+        facts = main.facts.child()
+        # The walks for calls have reported the findings of the body already.
         state.record.quiet += bool(calls)
-        body = Walk(state, ("F", index), function_location(function), imports, known, memo=Memo(known, main.memo))
+        body = Walk(state, ("F", index), function_location(function), imports, facts, memo=Memo(facts, main.memo))
         state.record.calling.append(key)
-        followed, symbols = calls if state.record.follows_every_call else [], _stand_ins(state)
+        # An incomplete list of calls does not show what all calls have in common.
+        listed = calls if state.record.follows_every_call else []
+        symbols = _stand_ins(state)
         for position, name in enumerate(function.input):
-            body.define(name, _common(symbols, followed, position), body.location)
+            body.define(name, _common_type(symbols, listed, position), body.location)
         take_demands(body)
         body.run(function.node)
         body.check_function_outputs(function)
@@ -291,9 +306,9 @@ def _stand_ins(state: WalkState) -> Iterator[Dim]:
         yield state.symbols.stand_ins[position]
 
 
-def _common(symbols: Iterator[Dim], calls: Sequence[FunctionCall], position: int) -> ValueType:
-    """Return what all calls of a function agree on for one input: kind, element type, rank and static dimensions. A
-    symbol of one call means nothing in another call.
+def _common_type(symbols: Iterator[Dim], calls: Sequence[FunctionCall], position: int) -> ValueType:
+    """Return the type that all calls of a function have in common for one input: kind, element type, rank and static
+    dimensions. A new symbol stands for any other dimension, because a symbol of one call means nothing in another call.
     """
     types = [(call.inputs[position] if position < len(call.inputs) else None) or UNKNOWN for call in calls]
     if not types or any(value.kind != types[0].kind for value in types):

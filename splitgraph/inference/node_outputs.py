@@ -123,16 +123,12 @@ def _infer_split(walk: GraphWalk, ctx: NodeContext, variant: Variant) -> Sequenc
 
 
 def _infer_by_rule(walk: GraphWalk, ctx: NodeContext, reading: Reading, repaired: bool) -> Sequence[ValueType]:
-    operator, rule = reading.operator, reading.rule
-    # An attribute depends on the call of the function around the node, and no call is known.
-    is_open = reading.refers and walk.bindings is None
+    """Return the output types of a node that is no split and no call: by the rule of its operator, or else by onnx's
+    own inference. Report a node that does not fit its schema.
+    """
+    operator = reading.operator
     if operator.schema is None:
-        if rule is not None:
-            return (_before_a_reference(ctx, rule) if is_open else rule(ctx)) or ()
-        # OpenVINO has inferred its own layers: the dims that the IR declares are believed.
-        if operator.domain != openvino_split_1.DOMAIN:
-            walk.state.record.note_unknown_operator(f"{operator.domain or AI_ONNX}::{ctx.node.op_type}", ctx.location)
-        return ()
+        return _infer_without_schema(walk, ctx, reading)
     tolerated, fault = _fit(walk, ctx, reading, repaired)
     for text, run_by in tolerated:
         ctx.tolerate("SG302", text, run_by)
@@ -140,23 +136,53 @@ def _infer_by_rule(walk: GraphWalk, ctx: NodeContext, reading: Reading, repaired
         ctx.find(*fault)
         walk.detail.unread.add(ctx.index)
         return ()
-    outputs = None if rule is None else _before_a_reference(ctx, rule) if is_open else rule(ctx)
+    outputs = _by_rule(walk, ctx, reading)
     if not ctx.errors:
-        if reading.mistyped is not None:
-            warning = ctx.find("SG302", reading.mistyped, severity="warning" if reading.is_lenient else "error")
-            if reading.is_lenient:
-                walk.detail.lenient[ctx.index] = warning
-        elif outputs is not None and (wrong := reading.fault_of_outputs(ctx.outputs, outputs)) is not None:
-            ctx.find("SG302", wrong)
+        _report_wrong_types(walk, ctx, reading, outputs)
     if outputs is not None or ctx.errors:
         return outputs or ()
-    if is_open:
+    if _is_open(walk, reading):
         # onnx's own inference would take the attribute for 0.
         return [_schema_type(ctx, operator.schema, formal) for formal in operator.schema.outputs]
     # Imported where it is needed, because it imports onnx's C++ library.
     from splitgraph.inference.onnx_inference import infer_with_onnx
 
     return infer_with_onnx(ctx, operator)
+
+
+def _infer_without_schema(walk: GraphWalk, ctx: NodeContext, reading: Reading) -> Sequence[ValueType]:
+    """Return the output types of a node whose operator has no schema; none without a rule."""
+    if reading.rule is not None:
+        return _by_rule(walk, ctx, reading) or ()
+    domain = reading.operator.domain
+    # OpenVINO has inferred its own layers: the dimensions that the IR declares are believed.
+    if domain != openvino_split_1.DOMAIN:
+        walk.state.record.note_unknown_operator(f"{domain or AI_ONNX}::{ctx.node.op_type}", ctx.location)
+    return ()
+
+
+def _is_open(walk: GraphWalk, reading: Reading) -> bool:
+    """Return True if an attribute of the node depends on the call of the function around it, and no call is known."""
+    return reading.refers and walk.bindings is None
+
+
+def _by_rule(walk: GraphWalk, ctx: NodeContext, reading: Reading) -> Sequence[ValueType] | None:
+    """Return the output types by the rule of the operator; None without a rule, or if the rule does not know them."""
+    if reading.rule is None:
+        return None
+    return _before_a_reference(ctx, reading.rule) if _is_open(walk, reading) else reading.rule(ctx)
+
+
+def _report_wrong_types(
+    walk: GraphWalk, ctx: NodeContext, reading: Reading, outputs: Sequence[ValueType] | None
+) -> None:
+    """Report element types of inputs or outputs that the schema does not allow."""
+    if reading.mistyped is not None:
+        warning = ctx.find("SG302", reading.mistyped, severity="warning" if reading.is_lenient else "error")
+        if reading.is_lenient:
+            walk.detail.lenient[ctx.index] = warning
+    elif outputs is not None and (wrong := reading.fault_of_outputs(ctx.outputs, outputs)) is not None:
+        ctx.find("SG302", wrong)
 
 
 def _fit(

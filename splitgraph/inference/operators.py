@@ -52,8 +52,8 @@ def operator_of(state: WalkState, imports: Mapping[str, int], node: NodeProto) -
 
 
 def _of_no_import(domain: str, op_type: str, *, in_function: bool) -> Operator:
-    """Return an operator of a domain that is not imported and must be: nothing loads the node without the import. This
-    concerns calls of functions, nodes in functions, and nodes of ai.onnx, whose versions differ too much to choose one.
+    """Return the error that the domain of an operator is not imported. It is an error for calls of functions, for nodes
+    in functions, and for nodes of ai.onnx, whose versions differ too much to choose one: no runtime loads such a node.
     """
     named, place = domain or AI_ONNX, "function around the node" if in_function else "model"
     text = f"{op_type} belongs to {named}, but the {place} imports no opset of {named}"
@@ -62,7 +62,7 @@ def _of_no_import(domain: str, op_type: str, *, in_function: bool) -> Operator:
 
 # The name of the domain with the empty name, in texts.
 AI_ONNX = "ai.onnx"
-# How alike two names are of which one is a slip of the other. ImageScaler and ImageDecoder are less alike.
+# Two names that are as alike as this are one name, misspelled. ImageScaler and ImageDecoder are less alike.
 _SPELLED_ALIKE = 0.7
 _HELP_IF_NEWER = "Install a newer splitgraph, or export the model at an older opset."
 _OPENVINO_SPLITS = {
@@ -78,6 +78,9 @@ def version_of_ai_onnx(op_type: str, opset: int) -> Operator:
 
 @cache
 def _known_operator(domain: str, op_type: str, opset: int | None) -> Operator:
+    """Return the operator that a domain has at an opset, or the error that it has none. opset: None if the graph
+    imports none of the domain.
+    """
     if domain == openvino_split_1.DOMAIN:
         return Operator(domain, opset or 1, since_version=1, variant=_OPENVINO_SPLITS.get(op_type))
     if opset is None:
@@ -86,43 +89,69 @@ def _known_operator(domain: str, op_type: str, opset: int | None) -> Operator:
     schema = _schema(domain, op_type, meant_opset(op_type, opset) if domain == "" else opset)
     if schema is None and domain == "":
         schema = experimental_at(op_type, opset)
-    if schema is None and domain == "":
-        later = [schema.since_version for schema in versions_of(domain, op_type)]
-        if not later and rule_of(domain, op_type) is not None:
-            # onnxruntime keeps an operator of its own in ai.onnx, and its optimized models are full of it.
-            # A name that was an experiment of onnx is that of a plugin, too; the rule of ConstantFill refuses it.
-            outgrew_rule = was_experimental(op_type) and op_type != "ConstantFill"
-            return Operator(domain, opset, since_version=1, outgrew_rule=outgrew_rule)
-        if not later:
-            # A plugin of a runtime: nodes of plugins are made with onnx_graphsurgeon, which asks for no domain.
-            return Operator(domain, opset)
-        message = f"{op_type} exists from opset {min(later)} on, but the model imports opset {opset}"
-        if min(later) <= opset:
-            message = f"{op_type} was removed from ai.onnx before opset {opset}"
-        return Operator(domain, opset, finding="SG214", message=message)
-    deprecated = version_at(domain, op_type, opset) if schema is None and domain == MACHINE_LEARNING else None
-    if deprecated is not None:
-        # No runtime loads such a node.
-        text = f"{op_type} is deprecated from {domain} {deprecated.since_version} on, and the model imports {opset}"
-        help = f"Use TreeEnsemble, or import {domain} {deprecated.since_version - 1}, if the node was made for that."
-        return Operator(domain, opset, finding="SG214", message=text, help=help)
     if schema is None:
-        return _of_another_version(domain, op_type, opset)
-    variant = variant_of(op_type, schema.since_version) if domain == "" and op_type in SPLIT_OPERATORS else None
-    if variant is None and domain == "" and op_type in SPLIT_OPERATORS:
-        message = f"{op_type}-{schema.since_version} is newer than this splitgraph"
-        return Operator(
-            domain, opset, schema.since_version, schema, finding="SG302", message=message, help=_HELP_IF_NEWER
-        )
+        return _without_schema(domain, op_type, opset)
+    if domain == "" and op_type in SPLIT_OPERATORS:
+        return _split_operator(schema, opset)
     return Operator(
         domain,
         opset,
         schema.since_version,
         schema,
-        variant,
         constrained_attributes=constrained_attributes(domain, op_type),
         outgrew_rule=_outgrew_rule(schema),
     )
+
+
+def _split_operator(schema: OperatorVersion, opset: int) -> Operator:
+    """Return a split operator of ai.onnx, or the error that its version is newer than its variants."""
+    op_type, since_version = schema.op, schema.since_version
+    variant = variant_of(op_type, since_version)
+    if variant is None:
+        message = f"{op_type}-{since_version} is newer than this splitgraph"
+        return Operator("", opset, since_version, schema, finding="SG302", message=message, help=_HELP_IF_NEWER)
+    return Operator(
+        "",
+        opset,
+        since_version,
+        schema,
+        variant,
+        constrained_attributes=constrained_attributes("", op_type),
+        outgrew_rule=_outgrew_rule(schema),
+    )
+
+
+def _without_schema(domain: str, op_type: str, opset: int) -> Operator:
+    """Return an operator that its domain does not have at this opset."""
+    if domain == "":
+        return _missing_in_ai_onnx(op_type, opset)
+    deprecated = version_at(domain, op_type, opset) if domain == MACHINE_LEARNING else None
+    if deprecated is None:
+        return _of_another_version(domain, op_type, opset)
+    # No runtime loads such a node.
+    text = f"{op_type} is deprecated from {domain} {deprecated.since_version} on, and the model imports {opset}"
+    help = f"Use TreeEnsemble, or import {domain} {deprecated.since_version - 1}, if the node was made for that."
+    return Operator(domain, opset, finding="SG214", message=text, help=help)
+
+
+def _missing_in_ai_onnx(op_type: str, opset: int) -> Operator:
+    """Return an operator that ai.onnx does not have at this opset: an error if it has it at another opset; else an
+    operator of a runtime.
+    """
+    versions = [version.since_version for version in versions_of("", op_type)]
+    if versions:
+        message = f"{op_type} exists from opset {min(versions)} on, but the model imports opset {opset}"
+        if min(versions) <= opset:
+            message = f"{op_type} was removed from ai.onnx before opset {opset}"
+        return Operator("", opset, finding="SG214", message=message)
+    if rule_of("", op_type) is None:
+        # A plugin of a runtime: nodes of plugins are made with onnx_graphsurgeon, which asks for no domain.
+        return Operator("", opset)
+    # onnxruntime has an operator of its own in ai.onnx, and its optimized models are full of it. An experimental
+    # operator of onnx has a rule, too, but at this opset its name is that of a plugin. ConstantFill has a rule that
+    # refuses it.
+    outgrew_rule = was_experimental(op_type) and op_type != "ConstantFill"
+    return Operator("", opset, since_version=1, outgrew_rule=outgrew_rule)
 
 
 def plugin_advice(op_type: str) -> str:

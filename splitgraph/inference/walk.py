@@ -171,8 +171,8 @@ class Walk(GraphWalk):
         return visit
 
     def _repeat(self, visit: Visit, node: NodeProto, index: int, outputs: Sequence[str]) -> Visit | None:
-        """Repeat the visit of an equal earlier node: same operator, attributes and inputs. Return None if more is known
-        of this node's outputs.
+        """Define the outputs of a node from the visit of an equal earlier node: same operator, attributes and inputs.
+        Return that visit, or None if more is known of the outputs of this node than of the earlier one.
         """
         if "" in outputs:
             return self._visit(node, index, outputs, self._given(node, index), None, None)

@@ -265,8 +265,10 @@ def blocks(ctx: NodeContext) -> Sequence[ValueType]:
 def moved_blocks(
     ctx: NodeContext, dims: Sequence[DimLike | None] | None, name: str, size: int, *, to_space: bool
 ) -> Sequence[ValueType]:
-    """Lay blocks of channels of the first input, which has these dimensions, out in space; or stack blocks of space
-    into channels. name: of the attribute that is the side of a block. Raise InvalidNode if they do not fit.
+    """Return the type of the output in which each block of channels becomes a block of spatial positions (`to_space`),
+    or the other way round. Raise InvalidNode if the blocks do not fit.
+
+    dims: those of the first input. size: the side of a block. name: the attribute that gives the size.
     """
     if size < 1:
         raise InvalidNode(f"{name} is {size}; it must be at least 1")

@@ -210,24 +210,15 @@ def concat_from_sequence(ctx: NodeContext) -> Sequence[ValueType]:
 def _joined(
     ctx: NodeContext, known: ValueType, info: SequenceInfo | None, axis: int, stacked: bool
 ) -> tuple[DimLike | None, ...] | None:
-    if (
-        info is not None
-        and info.axis == axis
-        and info.total is not None
-        and info.squeezed == stacked
-        and known.shape is not None
-    ):
-        # Consecutive parts of one dimension, put together again: each piece as it was cut.
+    """Return the dimensions of the elements of a sequence, joined along an axis; None if they are not known.
+
+    known: the type of the sequence. info: what is known of its elements. stacked: the axis is a new one.
+    """
+    if info is not None and _restores_split(info, axis, stacked) and known.shape is not None:
         rest = known.shape if stacked else known.shape[:axis] + known.shape[axis + 1 :]
         return (*rest[:axis], info.total, *rest[axis:])
     if info is not None and info.elements:
-        shapes = [_dims(element) for element in info.elements]
-        if all(shape is None for shape in shapes):
-            return None
-        if stacked:
-            first = _all_equal(ctx, shapes)
-            return (*first[:axis], len(shapes), *first[axis:])
-        return joined_dims(ctx, shapes, axis)
+        return _joined_elements(ctx, info.elements, axis, stacked)
     if known.shape is None:
         return None
     element = element_type(ctx, known, info).shape or ()
@@ -237,6 +228,24 @@ def _joined(
     part = element[axis]
     total = None if length is None or part is None else length * part
     return (*element[:axis], total, *element[axis + 1 :])
+
+
+def _restores_split(info: SequenceInfo, axis: int, stacked: bool) -> bool:
+    """Return True if the elements are all parts of one dimension, and joining them gives this dimension again."""
+    return info.axis == axis and info.total is not None and info.squeezed == stacked
+
+
+def _joined_elements(
+    ctx: NodeContext, elements: Sequence[ValueType], axis: int, stacked: bool
+) -> tuple[DimLike | None, ...] | None:
+    """Return the dimensions of elements of known number, joined along an axis."""
+    shapes = [_dims(element) for element in elements]
+    if all(shape is None for shape in shapes):
+        return None
+    if not stacked:
+        return joined_dims(ctx, shapes, axis)
+    first = _all_equal(ctx, shapes)
+    return (*first[:axis], len(shapes), *first[axis:])
 
 
 def _dims(element: ValueType) -> Dims | None:

@@ -237,23 +237,27 @@ def reshaped(ctx: NodeContext, dims: Dims | None, target: Target, allow_zero: bo
 
 
 def _resolved(ctx: NodeContext, dims: Dims | None, target: Target) -> Dims:
-    """Return the target shape. The remaining size replaces -1, or the only unknown element."""
-    rest = [position for position, dim in enumerate(target) if dim is None or dim == -1]
+    """Return the target with a size in place of each element that is -1 or unknown. If only one is, its size follows
+    from the number of elements of the input.
+
+    dims: those of the input.
+    """
     known = tuple(dim for dim in target if dim is not None and dim != -1)
-    if not rest:
+    missing = len(target) - len(known)
+    if not missing:
         if dims is not None:
             _require_equal_count(ctx, dims, known)
         return known
     if -1 in target:
-        # Of an empty tensor no size follows, and runtimes refuse it. A dimension that is always 0 is left alone:
-        # OpenVINO takes 0 for the -1.
+        # No size follows from an empty tensor, and runtimes refuse it. So each symbol is required to be at least 1. A
+        # dimension that is always 0 is left alone: OpenVINO takes 0 for the -1.
         for dim in known:
             if isinstance(dim, Dim):
                 ctx.require_if_possible(dim, ">=", 1)
-    if len(rest) > 1 or dims is None:
+    if missing > 1 or dims is None:
         return tuple(ctx.fresh() if dim is None or dim == -1 else dim for dim in target)
     if -1 in target:
-        # What both sides have is never 0 in a valid model.
+        # Dimensions on both sides cancel out: in a valid model, none of them is 0.
         dims, known = _without_shared(dims, known)
     remaining = _quotient(ctx, dims, known)
     return tuple(remaining if dim is None or dim == -1 else dim for dim in target)

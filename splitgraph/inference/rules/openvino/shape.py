@@ -64,10 +64,10 @@ def reshape(ctx: NodeContext) -> Sequence[ValueType]:
 
 @layer("Squeeze")
 def squeeze(ctx: NodeContext) -> Sequence[ValueType]:
-    """Remove the axes that are named if they are 1, or all axes that are 1.
+    """Remove dimensions of 1: those at the axes that are named, or all of them if none is named.
 
-    An axis that is certainly not 1 stays; from version 15 on, `allow_axis_skip` keeps an axis that turns out not to be
-    1.
+    A named dimension that is certainly not 1 stays. From version 15 on, `allow_axis_skip` means that a symbolic one may
+    turn out to be another number, and then stays, too.
     """
     dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
     given = ctx.has_input(1)
@@ -79,7 +79,7 @@ def squeeze(ctx: NodeContext) -> Sequence[ValueType]:
     if not where:
         result = squeeze_ones(ctx, dims)
     else:
-        where = tuple(axis for axis in where if not _is_not_one(ctx, dims[axis]))
+        where = tuple(axis for axis in where if not _is_never_one(ctx, dims[axis]))
         skips = flag(ctx, "allow_axis_skip", False) and any(dims[axis] != 1 for axis in where)
         result = None if skips else squeeze_axes(ctx, dims, where)
     if result is None:
@@ -88,7 +88,7 @@ def squeeze(ctx: NodeContext) -> Sequence[ValueType]:
     return [tensor(dtype, result)]
 
 
-def _is_not_one(ctx: NodeContext, dim: DimLike) -> bool:
+def _is_never_one(ctx: NodeContext, dim: DimLike) -> bool:
     return dim != 1 and (isinstance(dim, int) or ctx.facts.prove_ne(dim, 1))
 
 
@@ -136,23 +136,22 @@ def broadcast(ctx: NodeContext) -> Sequence[ValueType]:
 
 
 def _target(ctx: NodeContext) -> Dims | None:
+    """Return the dimensions that the second input holds; None if they are not known."""
     elements = listed(ctx, 1)
     return None if elements is None else tuple(required_dim(ctx, element) for element in elements)
 
 
 def _one_way(ctx: NodeContext, dims: Dims, mode: str) -> Dims | None:
-    """Return the target, to which each dimension of the data is fitted."""
+    """Return the dimensions of the data that is broadcast to the target; None if the target is not known."""
     elements = listed(ctx, 1)
-    if elements is None:
-        return None
-    skipped = len(elements) - len(dims)
-    if mode != "numpy":
+    if elements is None or mode != "numpy":
         return _target(ctx)
+    skipped = len(elements) - len(dims)
     if skipped < 0:
         raise InvalidNode(f"data of rank {len(dims)} cannot be broadcast to {len(elements)} dimensions")
     result = [required_dim(ctx, element) for element in elements[:skipped]]
     for dim, element in zip(dims, elements[skipped:], strict=True):
-        if not _is_not_one(ctx, dim):
+        if not _is_never_one(ctx, dim):
             result.append(required_dim(ctx, element))
         elif element is None:
             result.append(dim)
