@@ -24,7 +24,8 @@ _Seen = tuple[bool, int, tuple[tuple[int, int], ...]]
 MOST_TRIES = 6
 # A row and its constant.
 Known = tuple[Row, int]
-# How the value of a column follows from the others: it is between bounds, solves an equality, or was replaced.
+# A step that removed a variable: its kind, the column, and the rows from which its value follows. It is between the
+# bounds, or solves the equality; or a new variable replaced it.
 Step = tuple[Literal["bounds", "equality", "replaced"], int, list[Known]]
 
 
@@ -119,7 +120,7 @@ class Rows:
                 add(tuple([x - factor * y for x, y in zip(other, row, strict=True)]), bound - factor * constant)
 
     def _take_all(self, column: int) -> list[Known]:
-        """Remove and returns the inequalities on a variable."""
+        """Remove and return the inequalities on a variable."""
         taken = [known for known in self.inequalities.items() if known[0][column]]
         for row, _ in taken:
             del self.inequalities[row]
@@ -181,7 +182,7 @@ class Rows:
         return self.ranks[column]
 
     def put_in_order(self) -> None:
-        """Rank the columns and sorts the rows by structure, so that a choice by rank is the same for every numbering.
+        """Rank the columns and sort the rows by structure, so that a choice by rank is the same for every numbering.
 
         Rows that are made later come in an order that follows from this one, and need no sorting.
         """
@@ -209,8 +210,8 @@ def _changed(row: Row, column: int, quotients: list[int]) -> Row:
 
 
 def solution_from(trail: list[Step], width: int, prefer: str) -> list[int] | None:
-    """Return values for all columns, by undoing the steps from the last to the first; None where no integer is between
-    bounds.
+    """Return a value for each column, found by undoing the steps from the last to the first. Return None if there is no
+    integer between the bounds of a variable.
 
     `prefer` says which value between its bounds a variable gets: "low", "high" or "near" (to zero).
     """
@@ -223,16 +224,19 @@ def solution_from(trail: list[Step], width: int, prefer: str) -> list[int] | Non
             values[column] = value
             continue
         row, constant = rows[0]
-        rest = sum([x * y for x, y in zip(row, values, strict=True)])
+        total = sum([x * y for x, y in zip(row, values, strict=True)])
         if kind == "replaced":
-            values[column] -= rest
+            # The value found is that of the new variable, which `_reduce` put in place of the old one.
+            values[column] -= total
         else:
-            rest -= row[column] * values[column]
-            values[column] = -row[column] * (rest + constant)
+            # `row * x + constant == 0`, and the coefficient of the column is 1 or -1.
+            others = total - row[column] * values[column]
+            values[column] = -row[column] * (others + constant)
     return values
 
 
 def _between(rows: list[Known], column: int, values: list[int], prefer: str) -> int | None:
+    """Return a value for a column between its bounds, which follow from the values of the others; None if none is."""
     low: int | None = None
     high: int | None = None
     for row, constant in rows:

@@ -323,7 +323,9 @@ def _fewest_terms(system: Rows, choices: list[tuple[int, int]]) -> list[tuple[in
 
 
 def _eliminate_one(system: Rows, steps: Steps, exactly: bool, kept: Collection[int]) -> bool:
-    """Remove all variables that are free on one side, or else the one that makes the fewest new inequalities."""
+    """Eliminate all variables that have bounds on one side only, or else the one that makes the fewest new
+    inequalities. Return False if no variable can be eliminated.
+    """
     free, choices = [], []
     best: tuple[bool, int, int, int] | None = None
     for column, values in enumerate(zip(*system.inequalities, strict=True)):
@@ -337,15 +339,17 @@ def _eliminate_one(system: Rows, steps: Steps, exactly: bool, kept: Collection[i
         inexact = most != 1 and least != -1
         if free or (inexact and exactly):
             continue
-        low = len([x for x in values if x > 0])
-        high = len(values) - values.count(0) - low
-        key = (inexact, low * high - low - high, low * high, most - least)
+        lower = len([x for x in values if x > 0])
+        upper = len(values) - values.count(0) - lower
+        # Each pair of a lower and an upper bound makes an inequality, and the bounds themselves go.
+        made = lower * upper
+        key = (inexact, made - lower - upper, made, most - least)
         if best is None or key < best:
             best, choices = key, [column]
         elif key == best:
             choices.append(column)
     if free:
-        # The same inequalities are left in whatever order, but the values that follow from the trail may differ.
+        # Whatever the order, the same inequalities are left. But the values that follow from the trail may differ.
         system.forget(free if exactly else sorted(free, key=system.rank))
         return True
     if best is None:

@@ -7,7 +7,7 @@ the products of these bounds. `integer_systems` then says whether integers exist
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import product
 from typing import Protocol
@@ -259,6 +259,15 @@ class LinearSystem:
 
     def add_products(self, facts: Iterable[Constraint]) -> None:
         """Add the products of facts with factors that are at least 0, if the question contains such products."""
+        for fact, cofactor in self._products_to_add(facts):
+            rows = self.equalities if fact.is_equality else self.inequalities
+            rows.append(self._times(fact.difference, cofactor))
+        self._define_all()
+
+    def _products_to_add(self, facts: Iterable[Constraint]) -> Collection[tuple[Constraint, Monomial]]:
+        """Return which facts to multiply by which factors: all that may help; if these are too many, those that bring
+        no new monomial; or none. A part of them would depend on the order of the facts.
+        """
         multiplied: dict[tuple[Constraint, Monomial], None] = {}
         products = [monomial for monomial in self._variables if len(monomial) > 1]
         for fact in facts:
@@ -268,17 +277,14 @@ class LinearSystem:
                 low = monomial_interval(cofactor, self._interval_of)[0]
                 if fact.is_equality or (low is not None and low >= 0):
                     multiplied[(fact, cofactor)] = None
-        # Add all products, or only those that bring no new products, so that no order decides.
-        if len(multiplied) > _MOST_PRODUCTS:
-            multiplied = {
-                (fact, cofactor): None
-                for fact, cofactor in multiplied
-                if all(times(monomial, cofactor) in self._variables for monomial, _ in fact.difference.terms)
-            }
-        for fact, cofactor in multiplied if len(multiplied) <= _MOST_PRODUCTS else ():
-            rows = self.equalities if fact.is_equality else self.inequalities
-            rows.append(self._times(fact.difference, cofactor))
-        self._define_all()
+        if len(multiplied) <= _MOST_PRODUCTS:
+            return multiplied
+        known = [
+            (fact, cofactor)
+            for fact, cofactor in multiplied
+            if all(times(monomial, cofactor) in self._variables for monomial, _ in fact.difference.terms)
+        ]
+        return known if len(known) <= _MOST_PRODUCTS else ()
 
 
 @lru_cache(_REMEMBERED)

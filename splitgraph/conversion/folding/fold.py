@@ -1,4 +1,7 @@
-"""Folding a model: what is known of it is written. Each step is a plan for the result of the last one."""
+"""Folds a model: constants stand for values that are the same in every run, and nodes without effect are removed.
+
+Each step is a plan for the result of the step before.
+"""
 
 from __future__ import annotations
 
@@ -37,11 +40,11 @@ def convert_folded(
     rounds: bool = False,
     walked: Walked | None = None,
 ) -> Rewrite[ModelProto]:
-    """Return a copy of the model in which what is known is written; the model itself is not changed.
+    """Return a copy of the model in which constants stand for values that are the same in every run.
 
-    leeway: what the user permits. nonempty: no dimension is 0 in a run, which the result relies on where a note says
-    so. rounds: constants are computed that a runtime may round otherwise. walked: as `repaired`. Raises ConversionError
-    for a model with errors.
+    leeway: what the user permits. nonempty: no dimension is 0 in a run; notes say where the result relies on that.
+    rounds: also compute constants that runtimes may round differently. walked: as for `repaired`. Raises
+    ConversionError for a model with errors.
     """
     rewrite, walked = repaired(model, leeway, walked)
     plan = Plan()
@@ -55,9 +58,12 @@ def convert_folded(
 
 @dataclass(slots=True)
 class _Folding:
-    """A model on its way. given: the caller's. walked: the inference of the model as it is now. told: notes about it.
-    nonempty, rounds: as `convert_folded`. budget: what the constants may take. unread: the initializers that nobody
-    read at first. functions: the model's own as it is now, whose names may be those of operators of ai.onnx.
+    """A model while it is folded, step by step.
+
+    given: the model of the caller. rewrite: the steps so far, and the model as it is now. walked: its inference. told:
+    a plan that holds the notes. nonempty, rounds: as for `convert_folded`. budget: how many bytes the constants may
+    take. unread: the initializers that nobody read at first. functions: those of the model as it is now, whose names
+    may be those of operators of ai.onnx.
     """
 
     given: ModelProto
@@ -75,19 +81,30 @@ class _Folding:
         root = next(roots(self.walked.scopes))
         self.unread = unread_initializers(root[0], Uses(root))
         for _ in range(MOST_NESTED):
-            # Of branches in one another the inner one goes first.
+            # An inner branch is taken before the branch around it.
             if not self._step(self._take_branches):
                 break
         for plan_step in (self._write_constants, self._bypass, self._say_sizes, self._shorten_formulas, self._sweep):
             self._step(plan_step)
         if self.nonempty:
-            # For a runtime, which may believe what is declared; for everybody else it stays.
+            # The model is for a runtime, which may believe a wrong declaration. Otherwise declarations stay.
             self._drop_untrue_shapes()
         told = with_nodes(self.told.notes, self.walked.scopes)
         self.rewrite = self.rewrite.then(step(self.rewrite.model, (), told))
 
     def _step(self, plan_step: Callable[[Plan, Uses, Elements, FreshNames], None]) -> bool:
-        """Plan a step for each root and take it; return True if it changed the model."""
+        """Plan a step and take it. Return True if it changed the model."""
+        model, plan = self.rewrite.model, self._planned(plan_step)
+        if not plan.edits:
+            self.told.notes = plan.notes
+            return False
+        # The first step copies the model of the caller. Later steps change that copy, which nobody else has.
+        self.rewrite = self.rewrite.then(apply_plan(plan, model, owned=model is not self.given))
+        self.walked = walk_model(self.rewrite.model, self.walked.leeway)
+        return True
+
+    def _planned(self, plan_step: Callable[[Plan, Uses, Elements, FreshNames], None]) -> Plan:
+        """Return the plan of a step over all roots, with the notes of the steps before. Raises ConversionError."""
         model = self.rewrite.model
         plan = Plan(left_out=find_left_out(model, self.walked.scopes), known=self.walked)
         plan.notes, self.told.notes = self.told.notes, []
@@ -101,13 +118,7 @@ class _Folding:
             plan.rounding |= elements.has_rounded
         plan.blockers += plan.needed(self.walked)
         plan.raise_blockers("the model cannot be folded", self.rewrite.diagnostics)
-        if not plan.edits:
-            self.told.notes = plan.notes
-            return False
-        # The first step copies the model of the caller, and nobody else has that copy.
-        self.rewrite = self.rewrite.then(apply_plan(plan, model, owned=model is not self.given))
-        self.walked = walk_model(self.rewrite.model, self.walked.leeway)
-        return True
+        return plan
 
     def _drop_untrue_shapes(self) -> None:
         untrue = list(untrue_shapes(self.rewrite.model, self.walked))

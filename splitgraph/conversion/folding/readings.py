@@ -27,7 +27,7 @@ from splitgraph.model.schemas.history import version_at
 from splitgraph.model.scopes import MAIN, FunctionKey, GraphPath, Scope, called_function, node_label, plain_domain
 from splitgraph.model.value_type import Item, Shape, ValueType
 
-# What the operands of a node become, by position: numbers; None for one that is left out.
+# New operands of a node by position: numbers, or None for an operand that is left out. Empty if nothing changes.
 _Operands = dict[int, list[int] | list[float] | None]
 _WHY = "sizes that it can say itself"
 
@@ -112,6 +112,7 @@ def plain_target(
 
 
 def _reshape(reader: _SizeReader) -> _Operands:
+    """Return a target of numbers; -1 and 0 stand for sizes of the data."""
     items, data, made = reader.items(1), reader.data, reader.made
     if items is None or data is None or made is None or len(items) != len(made):
         return {}
@@ -131,6 +132,7 @@ def _reshape(reader: _SizeReader) -> _Operands:
 
 
 def _expand(reader: _SizeReader) -> _Operands:
+    """Return a target of numbers; 1 stands for a dimension that stays."""
     items, data, made = reader.items(1), reader.data, reader.made
     if items is None or data is None or made is None or len(items) > len(made):
         return {}
@@ -147,7 +149,7 @@ def _expand(reader: _SizeReader) -> _Operands:
 
 
 def _slice(reader: _SizeReader) -> _Operands:
-    """A bound that is the end of the dimension or behind it, or counted from the end."""
+    """Return numbers for the starts and ends that are at the end of a dimension, behind it, or counted from it."""
     data, bounds = reader.data, {position: reader.contents(reader.name(position)) for position in (1, 2)}
     starts, ends = bounds[1], bounds[2]
     if reader.since_version < 10 or data is None or starts is None or ends is None or len(starts) != len(ends):
@@ -174,18 +176,18 @@ def _slice(reader: _SizeReader) -> _Operands:
 
 
 def _said_bound(item: Item, dim: int | Dim | None, facts: Facts, most: int) -> int | None:
-    """Return a bound of a slice as a number; None where a number cannot say it."""
+    """Return the number that stands for a bound of a slice at every size; None if there is none."""
     if not isinstance(item, Dim) or dim is None:
         return None
     if facts.prove_ge(item, dim):
         return most
     back = dim - item
-    # A number below 0 counts from the end, if the bound itself is none below 0.
+    # A negative number counts from the end. A bound that may be negative itself would mean something else.
     return -back if isinstance(back, int) and back > 0 and facts.prove_ge(item, 0) else None
 
 
 def _split(reader: _SizeReader) -> _Operands:
-    """Lengths that are all the same, and all of the dimension."""
+    """Return no lengths, and make the parts equal, if all lengths are the same and make up the whole dimension."""
     items, data, axis = reader.items(1), reader.data, reader.attribute("axis", 0)
     if items is None or data is None or not isinstance(axis, int) or not -len(data) <= axis < len(data):
         return {}
@@ -200,13 +202,14 @@ def _split(reader: _SizeReader) -> _Operands:
 
 
 def _resize(reader: _SizeReader) -> _Operands:
-    """Sizes that are whole multiples of those of the data, as scales."""
+    """Return scales in place of sizes, if the sizes are whole multiples of those of the data."""
     items, data = reader.items(3), reader.data
-    if reader.since_version < 11 or items is None or data is None or (reader.name(2) and reader.numbers(2) != []):
+    has_scales = bool(reader.name(2)) and reader.numbers(2) != []
+    if reader.since_version < 11 or items is None or data is None or has_scales:
         return {}
     if reader.attribute("keep_aspect_ratio_policy", "stretch") != "stretch":
         return {}
-    # Scales are of the region there, and sizes of the result.
+    # In this mode, scales refer to a region of the data, but sizes to the result.
     if reader.attribute("coordinate_transformation_mode", "half_pixel") == "tf_crop_and_resize":
         return {}
     axes = reader.attribute("axes") or tuple(range(len(data)))
@@ -223,7 +226,7 @@ def _resize(reader: _SizeReader) -> _Operands:
 
 
 def _times(item: Item, dim: int | Dim, facts: Facts) -> int | None:
-    """Return how many times a dimension a size is; None if it is no whole number of times."""
+    """Return the quotient of a size and a dimension; None if it is not a positive whole number."""
     if not isinstance(item, (int, Dim)):
         return None
     if isinstance(item, int) and isinstance(dim, int):

@@ -29,8 +29,8 @@ from splitgraph.runtimes.seen_values import How
 from splitgraph.runtimes.target import Target
 from splitgraph.runtimes.verdicts import Verdict
 
-# The nodes to be written in another way, by graph and index. For each, the element types that it may have, by their
-# NumPy names; without any, its types are not what stands in the way.
+# The nodes to be written in another way, by graph and index. For each, the element types that the target reads there,
+# by their NumPy names; none if the target refuses the node for another reason.
 Wanted = Mapping[tuple[GraphPath, int], Collection[str]]
 
 
@@ -45,12 +45,13 @@ def plan_other_operators(
     wanted: Wanted,
     choose: Choose,
 ) -> None:
-    """Plan that nodes of a root are written in another way, at the opset of the model.
+    """Add replacements for the wanted nodes of a root to the plan: other operators compute the same, at the opset of
+    the model.
 
-    The plan has started with the root. Splits, nodes of other domains without a standard form, nodes that are planned
-    already, and nodes whose errors the caller accepts are left alone, and so is a node of which no way is chosen.
-    choose: it must depend on the nodes of the ways and the types of their values only, because equal nodes become what
-    the first of them became. why: begins the reason of each change.
+    The plan must have started with the root. These nodes stay as they are: splits, nodes of other domains without a
+    standard form, nodes that are planned already, nodes whose errors the caller accepts, and nodes for which `choose`
+    takes none of the ways. why: begins the reason of each change. choose: its choice may depend only on the nodes of
+    the ways and the types of their values, because equal nodes get the replacement of the first of them.
     """
     first = len(plan.changes)
     for scope in reversed(root):
@@ -61,8 +62,8 @@ def plan_other_operators(
 
 
 def first_read(target: Target, opset: int) -> Choose:
-    """Return what chooses the first way of which the target reads all nodes; where there is none, the one of which it
-    refuses the fewest. What it refuses of that is written in another way in the next round.
+    """Return a function that chooses the first way of which the target reads all nodes. If there is none, it chooses
+    the way with the fewest nodes that the target refuses; the next round writes those in another way.
     """
 
     def choose(ways: Iterator[Replacement], values: KnownValues) -> Replacement | None:
@@ -92,8 +93,8 @@ def _verdict(node: Node | NodeProto, target: Target, opset: int, values: KnownVa
 
 @dataclass(frozen=True, slots=True)
 class _Written:
-    """What a target is told of the values of a node that would be written. A value that is computed counts as computed
-    from sizes if it looks like a list of sizes and is no first input, and otherwise from data.
+    """The values of a node that would be written. A computed value counts as computed from sizes if it looks like a
+    list of sizes and is not the first input; otherwise it counts as computed from data.
     """
 
     node: NodeProto

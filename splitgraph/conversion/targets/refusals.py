@@ -1,4 +1,4 @@
-"""What is in the way of a conversion for a target, told in the names of the user's model."""
+"""The blockers of a conversion for a target, with the locations of the user's nodes."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _MOST_NAMED = 3
 
 
 def left_of(examined: Examined, target: Target, before: Examined | None = None) -> list[Diagnostic]:
-    """Return what the target does not read of a converted model.
+    """Return findings about what the target does not read of a converted model.
 
-    before: the user's model, if it has another opset. There, a form of a split that is not known to be read is in the
-    way, too, and so is what was to blame before, until it is known to be read.
+    before: the user's model, if it has another opset. With it, a form of a split is a finding, too, unless it is known
+    that the target reads it, and so is a factor that was to blame for a split of the user.
     """
     left = [finding for finding in check_target(examined, target).findings if finding.severity == "error"]
     if before is not None:
@@ -54,8 +54,8 @@ def _forms(examined: Examined) -> Iterator[Sequence[int]]:
 def in_the_users_words(
     left: Sequence[Diagnostic], user: Mapping[str, Sequence[str]], source: Examined, target: Target
 ) -> list[Diagnostic]:
-    """Return the findings with the nodes of the user's model: what the target does not read in the node that the user
-    has, or in what splitgraph would write for it.
+    """Return the findings with the locations of the user's nodes. A finding of the target about the user's node itself
+    stands in place of those about the nodes that splitgraph would write for it.
     """
     own: dict[str, list[Diagnostic]] = {}
     for finding in check_target(source, target).findings:
@@ -104,12 +104,13 @@ def refusal_of(
 def stays_blocked(
     refusal: ConversionError, source: Examined, user: Mapping[str, Sequence[str]], target: Target, opset: int
 ) -> bool:
-    """Return True if a node that is in the way of one conversion is in the way of another one, too: the target is known
-    not to read it as it is in the model that this begins with, with its operator of the opset; or it is a node of the
-    same kind, and the opset is the same.
+    """Return True if a node that was in the way of an earlier conversion will be in the way of the next one, too. It
+    will if the target is known not to read the node with its operator at the next opset. It also will if a node of
+    the same kind was in the way at the same opset.
 
-    source: the model that the other conversion begins with. user: the locations of the user's nodes by those of its
-    nodes; a location that is missing is the user's.
+    refusal: of the earlier conversion. source: the model with which the next conversion begins. user: the locations of
+    the user's nodes, by the location of a node of this model; a location that is missing is the user's. opset: the one
+    that the next conversion goes to.
     """
     if not isinstance(refusal, TargetRefusal) or not refusal.stuck:
         return False
@@ -118,17 +119,16 @@ def stays_blocked(
         is_refused = _is_refused_at(opset, node, target)
         if not is_refused and opset != refusal.opset:
             continue
-        for position in positions:
-            location = source.nodes[position].location
-            kinds = [refusal.stuck[own] for own in user.get(location, [location]) if own in refusal.stuck]
-            if kinds and (is_refused or node.kind in kinds):
+        for location in (source.nodes[position].location for position in positions):
+            stuck_kinds = [refusal.stuck[own] for own in user.get(location, [location]) if own in refusal.stuck]
+            if stuck_kinds and (is_refused or node.kind in stuck_kinds):
                 return True
     return False
 
 
 def _is_refused_at(opset: int, node: NodeTraits, target: Target) -> bool:
-    """Return True if a target is known not to read a node with its operator of an opset. Splits have other forms
-    there.
+    """Return True if a target is known not to read a node with its operator at an opset. Of a split this is not known,
+    because it gets another form there.
     """
     if node.gets_other_forms or plain_domain(node.node.domain):
         return False

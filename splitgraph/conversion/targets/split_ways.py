@@ -25,7 +25,7 @@ from splitgraph.splits.canonical import CanonicalSplit
 from splitgraph.splits.lowering import lengths_with_rest
 from splitgraph.splits.slices import BoundsForm, open_bounds, slice_variant
 
-# Of these, it must be known how they are written, if they read what is split; the others only compute what they read.
+# If one of these reads the data that is split, the target must be known to read it. Other nodes compute its operands.
 _PARTS = frozenset({"Split", "Slice", "Gather"})
 
 
@@ -47,8 +47,8 @@ Write = Callable[[SplitWay], "Replacement | None"]
 def first_read_way(
     split_node: SplitNode, node: NodeTraits, opset: int, target: Target, write: Write
 ) -> SplitWay | None:
-    """Return the first way that the target reads; None where it reads none of them, or where nothing is known of
-    them. node: the split as it is in the model.
+    """Return the first way that the target is known to read; None if there is none. node: the split as it is in the
+    model.
     """
     to_blame = blamed(node, target)
     for way in ways_to_write(split_node.detail, opset):
@@ -62,8 +62,11 @@ def first_read_way(
 
 
 def _may_be_written(judged: Judged, is_part: bool, to_blame: Collection[Factor]) -> bool:
-    """Return True for a node that the target reads, as far as it matters. is_part: it is the split, or a part of it. to
-    blame: the factors of the split as it was, which must be known to be read.
+    """Return True for a node that the target reads. A node that was not measured counts as read if it is no part of the
+    split, or if its form is known.
+
+    is_part: the node is the split, or a part of it. to_blame: the factors for which the target did not read the split
+    as it was.
     """
     if judged.verdict != "unmeasured":
         return judged.verdict == "reads"
@@ -71,23 +74,28 @@ def _may_be_written(judged: Judged, is_part: bool, to_blame: Collection[Factor])
 
 
 def ways_to_write(detail: SplitDetail, opset: int) -> Iterator[SplitWay]:
-    """Return every way that splitgraph can write, the plainest first."""
+    """Yield every way in which splitgraph can write a split, the plainest first: without lengths, with lengths, as
+    slices.
+    """
     split, variant = detail.split, variant_at("Split", opset)
     if split is None or variant is None:
         return
     lengths = split.static_lengths
-    divisible = detail.divisible or split.form == "equal"
-    is_short = split.form == "equal" or (split.form == "chunks" and (variant.since_version >= 18 or divisible))
-    if is_short:
+    is_equal = split.form == "equal" or (split.form == "chunks" and detail.divisible)
+    # From opset 18 on, a Split with num_outputs may have a shorter last part.
+    needs_no_lengths = is_equal or (split.form == "chunks" and variant.since_version >= 18)
+    if needs_no_lengths:
         yield SplitWay(variant, split, False)
+    # From opset 13 on, lengths are an input, which may be computed.
     if lengths is not None or variant.since_version >= 13:
         yield SplitWay(variant, split if lengths is None else replace(split, form="lengths"), True)
-    if not is_short and lengths is not None and len(set(lengths)) == 1:
+    if not needs_no_lengths and lengths is not None and len(set(lengths)) == 1:
         yield SplitWay(variant, replace(split, form="equal"), False)
     if len(split.lengths or ()) == 1:
         # The only part is the whole value: an Identity.
         yield SplitWay(slice_variant(opset), split, False)
         return
+    # From opset 10 on, the bounds of a Slice are inputs, which may be computed.
     forms: list[BoundsForm] = [] if opset < 10 else ["computed"]
     if lengths is not None:
         forms.insert(0, "constant")
@@ -110,8 +118,10 @@ def _judge_way(
 
 
 def is_known_form(judged: Judged, to_blame: Collection[Factor]) -> bool:
-    """Return True for a split, or a part of one, that is not known to be read only because of what is split: that is
-    not known of any other way to write it. to_blame: what the split was not read for before.
+    """Return True for a split, or a part of one, that was not measured only because of what is split. Any other way to
+    write the split would not be measured, either.
+
+    to_blame: the factors for which the target did not read the split as it was.
     """
     named, blamed_keys = {key for key, _ in judged.factors}, {key for key, _ in to_blame}
     return bool(named) and named.isdisjoint(blamed_keys) and not any(map(is_of_form, named))
