@@ -123,7 +123,7 @@ def verify_sizes(
 
 def _is_batch(name: str, wanted: Wanted) -> bool:
     """Return True for a dimension that has to have items apart: the caller calls it a batch, or it is the first one."""
-    return name in wanted.asked or set(wanted.axes[name].values()) == {0}
+    return name in wanted.batch_of_caller or set(wanted.axes[name].values()) == {0}
 
 
 def _is_first(name: str, wanted: Wanted, given: GivenSizes) -> bool:

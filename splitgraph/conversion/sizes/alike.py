@@ -62,12 +62,12 @@ def _as_large_as_lengths(site: Site, given: Sequence[Given | None]) -> Iterator[
 def _lengths(site: Site, size: int) -> list[Meaning]:
     """Return the lengths of an old size; a first dimension is one of items."""
     found = site.alike(size)[1:]
-    return [each for each in found if not symbols_of(each.value) & site.wanted.not_asked]
+    return [each for each in found if not symbols_of(each.value) & site.wanted.unquestioned]
 
 
 def _sizes_of_a_result(site: Site, size: int) -> list[Meaning]:
     """Return the dimensions of an old size, a batch too: a constant has no items that could be checked one by one."""
-    batches = (name for name in sorted(site.wanted.not_asked) if site.wanted.old.get(name) == size > 1)
+    batches = (name for name in sorted(site.wanted.unquestioned) if site.wanted.old.get(name) == size > 1)
     return [*_lengths(site, size), *(Meaning(symbol(name)) for name in batches)]
 
 
@@ -146,12 +146,12 @@ def _was_asked(site: Site, source: Source) -> bool:
 def _ask_about_mean(site: Site, source: Source, group: Sequence[Source]) -> None:
     """Weights of 1/T along T, over which the node computes, can only stay."""
     dims = [(site.dims(each.position) or ())[each.place] for each in group]
-    moving = next((dim for dim in dims if site.wanted.moves(dim)), None)
-    if moving is None or (source.position, source.place) not in site.over():
+    changing = next((dim for dim in dims if site.wanted.changes(dim)), None)
+    if changing is None or (source.position, source.place) not in site.over():
         return
-    array, size = _elements(site, source.position), site.wanted.before(moving)
+    array, size = _elements(site, source.position), site.wanted.before(changing)
     if array is not None and array.dtype.kind == "f" and np.allclose(array, 1 / int(str(size)), rtol=_ROUNDING):
-        meanings = [Meaning(size), Meaning(moving)]
+        meanings = [Meaning(size), Meaning(changing)]
         stays = Stays("1/({})", _DIVIDE)
         site.either(site.ctx.input_count + 1, source.place, meanings, is_value=True, stays=stays)
 
@@ -189,8 +189,8 @@ def _ask_about(
     for group in site.equal_sizes(larger):
         others = [(given[each.position], each.place) for each in group if each.position != position]
         sizes = [other.type.shape[axis] for other, axis in others if other and other.type.shape]
-        moving = (size for size in sizes if isinstance(size, Dim) and symbols_of(size) & ones)
-        dim = next((size for size in moving if wanted.before(size) == 1), None)
+        changing = (size for size in sizes if isinstance(size, Dim) and symbols_of(size) & ones)
+        dim = next((size for size in changing if wanted.before(size) == 1), None)
         if dim is None:
             continue
         # Where a state needs a size, items have one each.

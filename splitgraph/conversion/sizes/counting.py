@@ -171,7 +171,7 @@ class Counting:
             raise Stuck(f"{name!r} does not count {dim}")
         if old == 1 and not symbols_of(dim) <= wanted.batch:
             raise Stuck(f"nothing says that {name!r} counts {dim}, which was 1")
-        return [_Count(place, axis, dim, stride)] if wanted.moves(dim) else []
+        return [_Count(place, axis, dim, stride)] if wanted.changes(dim) else []
 
     def _elements(self, home: GraphPath, name: str, tensor: TensorProto) -> Any:
         try:

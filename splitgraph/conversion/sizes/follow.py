@@ -196,7 +196,7 @@ class Follower:
         """Note the dimensions of inputs that change, without those of slices of a fixed length."""
         for known in ctx.inputs:
             for dim in (known.shape if known is not None else None) or ():
-                if dim is not None and self.wanted.moves(dim) and not is_limited(dim):
+                if dim is not None and self.wanted.changes(dim) and not is_limited(dim):
                     self.met[dim] = None
 
     def _note_over(self, site: Site) -> None:
@@ -209,7 +209,7 @@ class Follower:
                     site.computes_over(dim, f"what {node.op_type} does along {dim} is not known")
         for position, axis in site.over():
             dims = site.dims(position) or ()
-            if 0 <= axis < len(dims) and self.wanted.moves(dims[axis]):
+            if 0 <= axis < len(dims) and self.wanted.changes(dims[axis]):
                 site.computes_over(dims[axis])
 
 
@@ -232,11 +232,11 @@ class Site:
         shape = self.ctx.input(position).shape if self.ctx.has_input(position) else None
         return None if shape is None or None in shape else shape  # type: ignore[return-value]
 
-    def moving_dim(self, axis: int) -> Dim | None:
+    def changing_dim(self, axis: int) -> Dim | None:
         """Return the dimension of the data along an axis, if it changes."""
         dims = self.dims(0) or ()
         dim = dims[axis] if -len(dims) <= axis < len(dims) else None
-        return dim if isinstance(dim, Dim) and self.wanted.moves(dim) else None
+        return dim if isinstance(dim, Dim) and self.wanted.changes(dim) else None
 
     def keep_body(self, name: str = "body") -> None:
         """Keep what the last walk over a body found: where a state comes out otherwise than it went in, inference walks
@@ -342,7 +342,7 @@ class Site:
 
     def fit_sizes(self) -> None:
         """Sizes that the node needs to be equal change together."""
-        if not any(map(self.wanted.moves, (dim for known in self.ctx.inputs if known for dim in known.shape or ()))):
+        if not any(map(self.wanted.changes, (dim for known in self.ctx.inputs if known for dim in known.shape or ()))):
             return
         for group in self.equal_sizes(self.given()):
             self._fit(group)
@@ -370,25 +370,25 @@ class Site:
 
     def _fit(self, group: Sequence[Source]) -> None:
         sizes = {source: (self.dims(source.position) or ())[source.place] for source in group}
-        moving = next((size for size in sizes.values() if self.wanted.moves(size)), None)
-        if moving is None:
+        changing = next((size for size in sizes.values() if self.wanted.changes(size)), None)
+        if changing is None:
             return
-        if self.wanted.before(moving) == 1:
+        if self.wanted.before(changing) == 1:
             other = next((size for size in sizes.values() if self.wanted.before(size) != 1), None)
             if other is not None:
-                self.block(f"{moving} was 1, and is broadcast to {other}")
+                self.block(f"{changing} was 1, and is broadcast to {other}")
                 return
         for source, size in sizes.items():
-            self.need_if_fixed(source.position, source.place, size, moving)
-            is_equal = self.wanted.before(size) == self.wanted.before(moving) != 1
-            if is_equal and isinstance(size, Dim) and not self.ctx.facts.prove_eq(size, moving):
+            self.need_if_fixed(source.position, source.place, size, changing)
+            is_equal = self.wanted.before(size) == self.wanted.before(changing) != 1
+            if is_equal and isinstance(size, Dim) and not self.ctx.facts.prove_eq(size, changing):
                 # A rule demands nothing of dimensions that may be broadcast.
-                needed = Requirement(Obligation(size, "==", moving), self.ctx.location, self.ctx.facts, "")
+                needed = Requirement(Obligation(size, "==", changing), self.ctx.location, self.ctx.facts, "")
                 self.follower.conditions.append(needed)
 
     def need_if_fixed(self, position: int, axis: int, own: DimLike, dim: DimLike) -> None:
         """The same, if the input has the old size there."""
-        if self.wanted.moves(dim) and isinstance(own, int) and own == self.wanted.before(dim):
+        if self.wanted.changes(dim) and isinstance(own, int) and own == self.wanted.before(dim):
             self.need(position, axis, dim)
 
     def orders(self, position: int, dims: Sequence[DimLike], target: Sequence[DimLike]) -> Mapping[int, Order]:
@@ -397,7 +397,7 @@ class Site:
         """
         several = sum(entry in (1, -1) for entry in target) > 1
         for axis, dim in enumerate(dims):
-            if self.wanted.moves(dim) and (not is_one_factor(dim) or (several and self.wanted.before(dim) == 1)):
+            if self.wanted.changes(dim) and (not is_one_factor(dim) or (several and self.wanted.before(dim) == 1)):
                 self.follower.merged[self.place(position), axis] = self.ctx.node.input[position]
         known = {axis: self.follower.orders.get((self.place(position), axis), ()) for axis in range(len(dims))}
         # An earlier walk may have had another dimension there.
@@ -481,10 +481,14 @@ class Site:
     def alike(self, number: int) -> list[Meaning]:
         """Return what a number that says a size can mean: itself first, then dimensions of this old size."""
         wanted = self.wanted
-        own = [symbol(name) for name, old in wanted.old.items() if old == number and name not in wanted.asked]
+        own = [symbol(name) for name, old in wanted.old.items() if old == number and name not in wanted.batch_of_caller]
         if number == 1:
             return [Meaning(1), *(Meaning(symbol(name)) for name in sorted(wanted.ones)[:_MOST_ALIKE])]
-        met = [dim for dim in self.follower.met if wanted.before(dim) == number and not symbols_of(dim) & wanted.asked]
+        met = [
+            dim
+            for dim in self.follower.met
+            if wanted.before(dim) == number and not symbols_of(dim) & wanted.batch_of_caller
+        ]
         others = sorted(dict.fromkeys([*own, *met]), key=lambda dim: len(str(dim))) if number else []
         return [Meaning(number), *map(Meaning, others[:_MOST_ALIKE])]
 

@@ -28,7 +28,7 @@ def grid_along(array: Any, axis: int, dims: Sequence[DimLike], wanted: Wanted) -
         return None
     cut = Cut(axis, sizes, tuple(dims))
     parts = array.reshape(cut.parts(array.shape, sizes))
-    found = {axis + at: found_along(parts, axis + at) for at, part in enumerate(dims) if wanted.moves(part)}
+    found = {axis + at: found_along(parts, axis + at) for at, part in enumerate(dims) if wanted.changes(part)}
     repeated = {at: each for at, each in found.items() if isinstance(each, Repeated)}
     counted = {at: each for at, each in found.items() if isinstance(each, Counted)}
     counting = [dims[at - axis] for at in found if at in counted or (at in repeated and repeated[at].step)]
@@ -44,7 +44,7 @@ def levels_along(array: Any, axis: int, parts: Sequence[Sequence[DimLike]], want
     start, levels = 0, list[Level]()
     for dims in parts:
         size = wanted.before(product(dims))
-        if not isinstance(size, int) or start + size > array.shape[axis] or not any(map(wanted.moves, dims)):
+        if not isinstance(size, int) or start + size > array.shape[axis] or not any(map(wanted.changes, dims)):
             return None
         found = grid_along(array.take(range(start, start + size), axis), axis, dims, wanted)
         if found is None:

@@ -85,12 +85,12 @@ def judge(
             said += [each] if condition.says_something else []
             continue
         found = Breach(each.location, f"needs {each.obligation}", each.obligation)
-        if names <= wanted.batch - wanted.asked and len(names) == 1:
+        if names <= wanted.batch - wanted.batch_of_caller and len(names) == 1:
             lost.setdefault(min(names), found)
         else:
             breaches.append(found)
     for found, name in _changed_outputs(before, after, wanted, kept):
-        if name in wanted.batch - wanted.asked:
+        if name in wanted.batch - wanted.batch_of_caller:
             lost.setdefault(name, found)
         else:
             breaches.append(found)

@@ -75,7 +75,9 @@ def read_larger(site: Site) -> None:
         sizes, numbers = site.items(other), site.numbers(position)
         if sizes is None or numbers is None or len(sizes) != len(numbers) or site.ctx.input_count != 2:
             continue
-        is_own = [site.wanted.moves(size) and site.wanted.before(size) == numbers[at] for at, size in enumerate(sizes)]
+        is_own = [
+            site.wanted.changes(size) and site.wanted.before(size) == numbers[at] for at, size in enumerate(sizes)
+        ]
         site.restate_numbers(position, [1 if own else number for own, number in zip(is_own, numbers, strict=True)])
 
 
@@ -90,7 +92,7 @@ def read_slice(
     """
     start, end, step = written
     old, position = site.wanted.before(dim), site.follower.operators.saying[site.ctx.node.op_type]
-    if not site.wanted.moves(dim) or not isinstance(old, int):
+    if not site.wanted.changes(dim) or not isinstance(old, int):
         return start, end
     _place_decided(site, dim, position, entry)
     is_decided = [site.decided(each, entry) is not None for each in (position - 1, position)]
@@ -170,7 +172,7 @@ def read_indices(site: Site, axis: int) -> None:
     """Read the indices of a Gather. As many as there are elements count them, of items in turn; one in the second half
     may count from the end.
     """
-    dim, indices, own = site.moving_dim(axis), site.numbers(1), site.dims(1)
+    dim, indices, own = site.changing_dim(axis), site.numbers(1), site.dims(1)
     old = None if dim is None else site.wanted.before(dim)
     if dim is None or own is None or not isinstance(old, int) or _counts_digits(site, axis, dim, own):
         return
@@ -179,7 +181,7 @@ def read_indices(site: Site, axis: int) -> None:
             return
         if old > 1:
             site.need(1, 0, dim)
-        elif symbols_of(dim) <= site.wanted.not_asked:
+        elif symbols_of(dim) <= site.wanted.unquestioned:
             # Of a length that was 1, it is the first element.
             site.count(1, dim)
         return
@@ -228,7 +230,9 @@ def _counts_digits(site: Site, axis: int, dim: Dim, own: Sequence[DimLike]) -> b
     old = wanted.before(dim)
     counts_all = product([wanted.before(size) for size in own]) == old
     counted = [
-        each for each in digits if wanted.moves(each) and (counts_all or not symbols_of(each).isdisjoint(wanted.items))
+        each
+        for each in digits
+        if wanted.changes(each) and (counts_all or not symbols_of(each).isdisjoint(wanted.items))
     ]
     if len(digits) < 2 or not counted:
         return False
@@ -242,7 +246,7 @@ def fit_merged(site: Site, axis: int) -> bool:
     """The same for the indices of a node that has others besides. Return False if it takes nothing along what was
     merged of items and others.
     """
-    dim, own = site.moving_dim(axis), site.dims(1)
+    dim, own = site.changing_dim(axis), site.dims(1)
     return dim is not None and own is not None and _is_merged(site, dim) and _counts_digits(site, axis, dim, own)
 
 
@@ -269,7 +273,7 @@ def _is_late(index: object, old: int) -> bool:
 
 def fit_places(site: Site, axis: int, position: int = 1) -> None:
     """Indices of elements, one for each: as many as there are count them, others have to be in the first half."""
-    dim, own = site.moving_dim(axis), site.dims(position)
+    dim, own = site.changing_dim(axis), site.dims(position)
     # Indices that are repeated for a batch are those that the model has.
     indices = site.ctx.contents(position) or site.ctx.walk.contents_of(site.ctx.node.input[position])
     old = None if dim is None else site.wanted.before(dim)
@@ -303,7 +307,7 @@ def read_depth(site: Site) -> None:
     read_sizes(site, 1)
     depth, own, known = (site.items(1) or (0,))[0], site.dims(0), site.ctx.contents(0)
     old = site.wanted.before(depth)
-    if not site.wanted.moves(depth) or not isinstance(old, int) or own is None or known is None:
+    if not site.wanted.changes(depth) or not isinstance(old, int) or own is None or known is None:
         return
     if old in own:
         site.need(0, own.index(old), depth)
@@ -353,7 +357,7 @@ def _lengths(site: Site, lengths: Sequence[int], dim: Dim, old: int) -> Iterator
 
 def read_lengths_of_sequences(site: Site, axis: int, position: int = 1) -> None:
     """Read the lengths of sequences, one for each item: each can be all of the steps. axis: of the steps."""
-    dim = site.moving_dim(axis)
+    dim = site.changing_dim(axis)
     if dim is None or not site.ctx.has_input(position):
         return
     lengths = site.ctx.contents(position)
@@ -376,7 +380,7 @@ def read_sides(site: Site, position: int, axes: Sequence[int] | None) -> None:
     read: list[DimLike] = list(sizes)
     for entry, (axis, size) in enumerate(zip(axes or range(len(dims)), sizes, strict=False)):
         dim, old = dims[axis], site.wanted.before(dims[axis])
-        if not site.wanted.moves(dim) or isinstance(size, Dim):
+        if not site.wanted.changes(dim) or isinstance(size, Dim):
             continue
         if size == old:
             read[entry] = dim

@@ -61,7 +61,7 @@ class _Spot(NamedTuple):
         return self.before == self.after == 1
 
 
-class _Moving(NamedTuple):
+class _ChangingDigit(NamedTuple):
     """A digit that changes. size: the old one. before, after: how many elements stand before and after it. times: how
     often the data has its dimension.
     """
@@ -134,7 +134,7 @@ class _Reader:
     is_cut: bool = False
     in_part: set[int] = field(default_factory=set)
     # What has several readings, with the places of the digit, and the reading that is taken.
-    asked: list[tuple[_Moving, Choice, Sequence[_Spot], int]] = field(default_factory=list)
+    asked: list[tuple[_ChangingDigit, Choice, Sequence[_Spot], int]] = field(default_factory=list)
 
     def read(self, orders: Mapping[int, Order]) -> list[DimLike]:
         digits = [
@@ -150,10 +150,10 @@ class _Reader:
         self.parts = [[] for _ in self.out]
         exchanged = self._exchanged([digit.dim for _, digit in digits], whole)
         for number, (axis, digit) in enumerate(digits):
-            if self.wanted.moves(digit.dim) and number not in exchanged:
+            if self.wanted.changes(digit.dim) and number not in exchanged:
                 before, after = prod(numbers[:number]), prod(numbers[number + 1 :])
                 times = sum(each.dim == digit.dim for _, each in digits)
-                self._place(_Moving(number, axis, digit, numbers[number], before, after, times), whole)
+                self._place(_ChangingDigit(number, axis, digit, numbers[number], before, after, times), whole)
         self._tell_whole_entries()
         return self._as_written(
             [product([_named(left, self.primes), *parts]) for left, parts in zip(self.out, self.parts, strict=True)]
@@ -223,7 +223,9 @@ class _Reader:
             if entry is None or first == second or (whole[entry], whole[entry + 1]) != (second, first):
                 continue
             entries = entry, entry + 1
-            if any(at in self.decided or self.target[at] == 0 or self.wanted.moves(self.target[at]) for at in entries):
+            if any(
+                at in self.decided or self.target[at] == 0 or self.wanted.changes(self.target[at]) for at in entries
+            ):
                 continue
             for at, dim in zip(entries, reversed(pair), strict=True):
                 self.out[at], self.parts[at] = 1, [dim]
@@ -231,116 +233,116 @@ class _Reader:
         return found
 
     def _is_length(self, dim: DimLike) -> bool:
-        return self.wanted.moves(dim) and symbols_of(dim).isdisjoint(self.wanted.batch)
+        return self.wanted.changes(dim) and symbols_of(dim).isdisjoint(self.wanted.batch)
 
-    def _place(self, moving: _Moving, whole: Sequence[int]) -> None:
+    def _place(self, changing: _ChangingDigit, whole: Sequence[int]) -> None:
         """Put a digit that changes where it stands in the target: nowhere if an entry says it already, into the
         entry that is likeliest or chosen, or as a part into one of several entries that share it.
         """
-        dim, symbols = moving.digit.dim, symbols_of(moving.digit.dim)
-        fixed = {entry: dim for entry, dim in enumerate(self.target) if self.wanted.moves(dim)} | dict(self.decided)
+        dim, symbols = changing.digit.dim, symbols_of(changing.digit.dim)
+        fixed = {entry: dim for entry, dim in enumerate(self.target) if self.wanted.changes(dim)} | dict(self.decided)
         said = {entry for entry, each in fixed.items() if symbols & symbols_of(each)}
-        own = {spot.entry for spot in _spots(moving, whole) if spot.is_own}
+        own = {spot.entry for spot in _spots(changing, whole) if spot.is_own}
         # An entry says the digit already. If the data has its size twice, the entry may say the other one.
-        is_other = moving.times > 1 and own and own.isdisjoint(said)
+        is_other = changing.times > 1 and own and own.isdisjoint(said)
         if said and not is_other:
             parts = [each for each in self.decided.values() if symbols & symbols_of(each)]
             self.is_cut = self.is_cut or any(product([each // dim, dim]) != each for each in parts)
             return
-        if self._is_displaced(moving, whole):
+        if self._is_displaced(changing, whole):
             raise DisplacedError(dim)
-        spots = [spot for spot in _spots(moving, whole) if self._is_free(spot.entry, moving, fixed)]
+        spots = [spot for spot in _spots(changing, whole) if self._is_free(spot.entry, changing, fixed)]
         if not spots:
-            self._cut(moving, whole)
+            self._cut(changing, whole)
             return
-        likely = self._likely(spots, moving)
-        window = None if len(likely) > 1 else self._window(likely[0], moving, whole)
-        readings = [(spot.entry, self._held(spot.entry, moving)) for spot in likely]
+        likely = self._likely(spots, changing)
+        window = None if len(likely) > 1 else self._window(likely[0], changing, whole)
+        readings = [(spot.entry, self._held(spot.entry, changing)) for spot in likely]
         if window is not None:
-            readings.append((window, dim // moving.size))
+            readings.append((window, dim // changing.size))
         taken = 0
         if len(readings) > 1:
             # The place of a batch is checked by its items; any other one is asked.
-            is_asked = window is not None or not symbols <= self.wanted.not_asked
-            choice = Choice(moving.number, symbols, tuple(readings), is_asked, window is not None)
+            is_asked = window is not None or not symbols <= self.wanted.unquestioned
+            choice = Choice(changing.number, symbols, tuple(readings), is_asked, window is not None)
             taken = self.choose(choice)
-            self.asked.append((moving, choice, likely, taken))
+            self.asked.append((changing, choice, likely, taken))
         if taken == len(likely):
-            self._put_part(*readings[taken], dim, moving.size)
+            self._put_part(*readings[taken], dim, changing.size)
             return
-        self.out[likely[taken].entry] //= moving.size
+        self.out[likely[taken].entry] //= changing.size
         self.parts[likely[taken].entry].append(dim)
 
-    def _is_displaced(self, moving: _Moving, whole: Sequence[int]) -> bool:
+    def _is_displaced(self, changing: _ChangingDigit, whole: Sequence[int]) -> bool:
         """Return True as `DisplacedError` says."""
-        dim = moving.digit.dim
-        is_merged = self.dims[moving.axis] != dim
-        if moving.size != 1 or (is_merged and moving.digit.home is None):
+        dim = changing.digit.dim
+        is_merged = self.dims[changing.axis] != dim
+        if changing.size != 1 or (is_merged and changing.digit.home is None):
             return False
-        if is_merged and not symbols_of(dim) <= self.wanted.not_asked:
+        if is_merged and not symbols_of(dim) <= self.wanted.unquestioned:
             return False
-        if moving.before == 1 and symbols_of(dim) <= self.wanted.not_asked:
+        if changing.before == 1 and symbols_of(dim) <= self.wanted.unquestioned:
             # Items that stand outside are merged with what follows: [N, T, 8] to [T, 1, 8] is [T*N, 1, 8].
             return False
         # Entries of 1 beside the length, and all others, in the data and in the target.
         beside, others = [], []
         for sizes in ([self._number(each) for each in self.dims], whole):
             places = [prod(sizes[:at]) for at, size in enumerate(sizes) if size == 1]
-            beside.append(places.count(moving.before))
+            beside.append(places.count(changing.before))
             others.append(len(places) - beside[-1])
         # Items that were merged on the way had an axis, too.
         return beside[1] < beside[0] + is_merged and others[1] > others[0]
 
-    def _window(self, spot: _Spot, moving: _Moving, whole: Sequence[int]) -> int | None:
+    def _window(self, spot: _Spot, changing: _ChangingDigit, whole: Sequence[int]) -> int | None:
         """Return the entry of 1 beside a digit if it may count windows of as many elements as the digit had: another
         axis of the data is cut into such windows, too. 7 x 14 to [1, 7, 2, 7] is [H//7, 7, 2, 7], or [1, H, 2, 7].
         A 1 beside what the digit is merged with may count groups: 2 x 5 to [1, 10] is [T//2, 10], or [1, 5*T].
         """
-        if moving.size == 1:
+        if changing.size == 1:
             return None
         if not spot.is_own:
-            own_axis = prod(map(self._number, self.dims[: moving.axis])), self._number(self.dims[moving.axis])
+            own_axis = prod(map(self._number, self.dims[: changing.axis])), self._number(self.dims[changing.axis])
             if own_axis == (prod(whole[: spot.entry]), whole[spot.entry]):
                 # It was merged before, and is one axis here.
                 return None
             for side, inside in ((-1, spot.before), (1, spot.after)):
-                if inside == 1 and self._is_added_one(spot.entry + side, side, moving, whole):
+                if inside == 1 and self._is_added_one(spot.entry + side, side, changing, whole):
                     return spot.entry + side
             return None
         bounds = [prod(self.numbers[:at]) for at in range(len(self.numbers) + 1)]
         for side in (-1, 1):
             beside = spot.entry + side
-            if not self._is_added_one(beside, side, moving, whole):
+            if not self._is_added_one(beside, side, changing, whole):
                 continue
             # A batch of 1 comes back as the first entry.
-            if side == -1 and beside > 0 and moving.digit.home != (spot.entry, len(whole)):
+            if side == -1 and beside > 0 and changing.digit.home != (spot.entry, len(whole)):
                 return beside
             for entry in range(max(-side, 0), len(whole) - max(side, 0)):
                 first, last = sorted((entry, entry + side))
                 spans = [prod(whole[:first]), prod(whole[: last + 1])]
                 axis = next((at for at in range(len(bounds) - 1) if bounds[at : at + 2] == spans), None)
-                if entry != spot.entry and whole[entry] == moving.size and axis not in (None, moving.number):
+                if entry != spot.entry and whole[entry] == changing.size and axis not in (None, changing.number):
                     return beside
         return None
 
-    def _is_added_one(self, entry: int, side: int, moving: _Moving, whole: Sequence[int]) -> bool:
+    def _is_added_one(self, entry: int, side: int, changing: _ChangingDigit, whole: Sequence[int]) -> bool:
         """Return True for an entry of 1 beside a digit that stands for none of the data. side: of the digit."""
         if not 0 <= entry < len(whole) or whole[entry] != 1 or self.parts[entry] or self.target[entry] not in (1, -1):
             return False
         there = 0
         while 0 <= entry + there * side < len(whole) and whole[entry + there * side] == 1:
             there += 1
-        here, at = 0, moving.number + side
+        here, at = 0, changing.number + side
         while 0 <= at < len(self.numbers) and self.numbers[at] == 1:
             here, at = here + 1, at + side
         return there > here
 
-    def _is_free(self, entry: int, moving: _Moving, fixed: Mapping[int, DimLike]) -> bool:
+    def _is_free(self, entry: int, changing: _ChangingDigit, fixed: Mapping[int, DimLike]) -> bool:
         """Return True for an entry that can take a digit: a 0 is of one axis, and what the model computes stays."""
         copies = self.target[entry] == 0 and not self.zeros_are_sizes
-        return entry not in fixed and (not copies or entry == moving.axis) and self.out[entry] % moving.size == 0
+        return entry not in fixed and (not copies or entry == changing.axis) and self.out[entry] % changing.size == 0
 
-    def _likely(self, spots: Sequence[_Spot], moving: _Moving) -> Sequence[_Spot]:
+    def _likely(self, spots: Sequence[_Spot], changing: _ChangingDigit) -> Sequence[_Spot]:
         """Return the places that a digit may take, the best first.
 
         An entry of 0 copies the digit. A length stays on its axis. A batch can be anywhere, as its items are checked
@@ -349,56 +351,56 @@ class _Reader:
         copied = [spot for spot in spots if self.target[spot.entry] == 0 and not self.zeros_are_sizes]
         if copied:
             return copied
-        symbols, is_batch = symbols_of(moving.digit.dim), symbols_of(moving.digit.dim) <= self.wanted.not_asked
-        own = [spot for spot in spots if spot.is_own and (moving.size > 1 or not self.parts[spot.entry])]
-        at_home = [spot for spot in own if moving.digit.home == (spot.entry, len(self.target))]
+        symbols, is_batch = symbols_of(changing.digit.dim), symbols_of(changing.digit.dim) <= self.wanted.unquestioned
+        own = [spot for spot in spots if spot.is_own and (changing.size > 1 or not self.parts[spot.entry])]
+        at_home = [spot for spot in own if changing.digit.home == (spot.entry, len(self.target))]
         if not at_home and not is_batch:
-            at_home = self._on_its_axis(own, spots, moving)
+            at_home = self._on_its_axis(own, spots, changing)
         if at_home:
             return at_home
-        own = sorted(own, key=lambda spot: (self._distance(spot, moving), spot.entry))
+        own = sorted(own, key=lambda spot: (self._distance(spot, changing), spot.entry))
         if own and is_batch:
             return own
         left_open = [spot for spot in spots if self.target[spot.entry] == -1]
-        if left_open and str(moving.digit.dim) not in symbols:
+        if left_open and str(changing.digit.dim) not in symbols:
             # The digit counts windows, as (H + 1)//2 does: the target leaves open how many there are.
             return left_open
         beside = sorted(spots, key=lambda spot: (self.target[spot.entry] != -1, spot.entry))
         return [*own, *(spot for spot in beside if spot not in own)]
 
-    def _on_its_axis(self, own: Sequence[_Spot], spots: Sequence[_Spot], moving: _Moving) -> list[_Spot]:
+    def _on_its_axis(self, own: Sequence[_Spot], spots: Sequence[_Spot], changing: _ChangingDigit) -> list[_Spot]:
         """Return the places on the axis that a length had: of those of its own, at most one."""
-        if moving.digit.home is not None:
-            return [spot for spot in own if self._distance(spot, moving) == 0]
-        stays = self._in_turn(spots, moving)
+        if changing.digit.home is not None:
+            return [spot for spot in own if self._distance(spot, changing) == 0]
+        stays = self._in_turn(spots, changing)
         return [spot for spot in own if spot.entry == stays]
 
-    def _in_turn(self, spots: Sequence[_Spot], moving: _Moving) -> int | None:
+    def _in_turn(self, spots: Sequence[_Spot], changing: _ChangingDigit) -> int | None:
         """Return the entry of a digit of 1 if the target has as many entries of 1 there as the data has axes of 1 in a
         row: each axis keeps its turn.
         """
-        first = last = moving.axis
+        first = last = changing.axis
         while first > 0 and self.wanted.before(self.dims[first - 1]) == 1:
             first -= 1
         while last < len(self.dims) - 1 and self.wanted.before(self.dims[last + 1]) == 1:
             last += 1
         own = [spot.entry for spot in spots if spot.is_own]
-        return own[moving.axis - first] if len(own) == last - first + 1 else None
+        return own[changing.axis - first] if len(own) == last - first + 1 else None
 
-    def _distance(self, spot: _Spot, moving: _Moving) -> int:
+    def _distance(self, spot: _Spot, changing: _ChangingDigit) -> int:
         """Return how far a place is from the axis that the digit had, counted from the nearer end."""
-        axis, rank = moving.digit.home or (moving.axis, len(self.dims))
+        axis, rank = changing.digit.home or (changing.axis, len(self.dims))
         behind = rank - 1 - axis
         return abs(spot.entry - axis if axis <= behind else len(self.out) - 1 - spot.entry - behind)
 
-    def _held(self, entry: int, moving: _Moving) -> DimLike:
+    def _held(self, entry: int, changing: _ChangingDigit) -> DimLike:
         """Return what an entry holds with a digit in it."""
-        return product([_named(self.out[entry] // moving.size, self.primes), *self.parts[entry], moving.digit.dim])
+        return product([_named(self.out[entry] // changing.size, self.primes), *self.parts[entry], changing.digit.dim])
 
     def _tell_whole_entries(self) -> None:
         """Tell the readings again where later digits stand beside: (1, H, W) to [1, 6] is [1, H*W], not [1, 6*H]."""
-        for moving, choice, likely, taken in self.asked:
-            entries = [self._held(spot.entry, moving) for spot in likely]
+        for changing, choice, likely, taken in self.asked:
+            entries = [self._held(spot.entry, changing) for spot in likely]
             if taken < len(likely):
                 here = likely[taken].entry
                 entries[taken] = product([_named(self.out[here], self.primes), *self.parts[here]])
@@ -407,26 +409,28 @@ class _Reader:
             if whole != choice:
                 self.choose(whole)
 
-    def _cut(self, moving: _Moving, whole: Sequence[int]) -> None:
+    def _cut(self, changing: _ChangingDigit, whole: Sequence[int]) -> None:
         """Put a digit that several entries share into one of them; the others keep their numbers."""
         bounds = sorted(
             {prod(self.numbers[:at]) for at in range(len(self.numbers) + 1)}
             & {prod(whole[:at]) for at in range(len(whole) + 1)}
         )
-        low = max(bound for bound in bounds if bound <= moving.before)
-        high = min(bound for bound in bounds if bound >= moving.before * moving.size)
+        low = max(bound for bound in bounds if bound <= changing.before)
+        high = min(bound for bound in bounds if bound >= changing.before * changing.size)
         shared = [entry for entry, size in enumerate(whole) if size > 1 and low <= prod(whole[:entry]) < high]
         if any(self.parts[entry] or self.out[entry] != whole[entry] for entry in shared):
             raise _NoFit
         # What the target leaves open follows; otherwise each of the entries can.
         shared = [entry for entry in shared if self.target[entry] == -1] or shared
-        cuts = tuple((entry, whole[entry] * moving.digit.dim // moving.size) for entry in shared)
+        cuts = tuple((entry, whole[entry] * changing.digit.dim // changing.size) for entry in shared)
         taken = (
-            0 if len(cuts) == 1 else self.choose(Choice(moving.number, symbols_of(moving.digit.dim), cuts, True, True))
+            0
+            if len(cuts) == 1
+            else self.choose(Choice(changing.number, symbols_of(changing.digit.dim), cuts, True, True))
         )
         entry, part = cuts[taken]
         self.out[entry] = 1
-        self._put_part(entry, part, moving.digit.dim, moving.size // gcd(moving.size, whole[entry]))
+        self._put_part(entry, part, changing.digit.dim, changing.size // gcd(changing.size, whole[entry]))
 
     def _put_part(self, entry: int, part: DimLike, dim: DimLike, number: int) -> None:
         """Put a part of a digit into an entry. number: into how many parts it is cut."""
@@ -444,7 +448,7 @@ class _Reader:
             own = self.target[axis]
             copies = own == 0 and not self.zeros_are_sizes
             is_open = own == -1 and not (self.is_cut and axis not in self.in_part)
-            stays = is_open or self.wanted.moves(own) or (copies and entry == self.dims[axis])
+            stays = is_open or self.wanted.changes(own) or (copies and entry == self.dims[axis])
             written.append(own if stays else entry)
         return written
 
@@ -459,11 +463,11 @@ def _named(number: int, primes: Mapping[DimLike, int]) -> DimLike:
     return product([number, *dims])
 
 
-def _spots(moving: _Moving, out: Sequence[int]) -> Iterator[_Spot]:
+def _spots(changing: _ChangingDigit, out: Sequence[int]) -> Iterator[_Spot]:
     """Yield the places where as many elements stand before and after the digit as in the data."""
     for entry, size in enumerate(out):
         left, right = prod(out[:entry]), prod(out[entry + 1 :])
-        if moving.before % left == 0 and moving.after % right == 0:
-            inside = moving.before // left, moving.after // right
-            if inside[0] * moving.size * inside[1] == size:
+        if changing.before % left == 0 and changing.after % right == 0:
+            inside = changing.before // left, changing.after // right
+            if inside[0] * changing.size * inside[1] == size:
                 yield _Spot(entry, *inside)

@@ -287,15 +287,15 @@ def _unknown_results(walked: Walked, wanted: Wanted) -> Iterator[tuple[str, str]
             dims = ((name, dim) for name in reads(node) if name in types for dim in types[name].shape or ())
             # What a body reads of a batch may be one item after the other.
             read = (dim for name, dim in dims if name in own or _is_length(dim, wanted))
-            moving = next((dim for dim in read if wanted.moves(dim)), None)
-            if moving is not None:
+            changing = next((dim for dim in read if wanted.changes(dim)), None)
+            if changing is not None:
                 location = f"{scope.location}/{node_label(node, index)}"
-                yield location, f"what {node.op_type} makes of {moving} is not known"
+                yield location, f"what {node.op_type} makes of {changing} is not known"
 
 
 def _is_length(dim: DimLike | None, wanted: Wanted) -> bool:
     """Return True for a size that is not made of batches alone."""
-    return isinstance(dim, Dim) and not symbols_of(dim) <= wanted.not_asked
+    return isinstance(dim, Dim) and not symbols_of(dim) <= wanted.unquestioned
 
 
 def _replaceable_sizes(walked: Walked, wanted: Wanted, operators: Operators) -> Iterator[tuple[str, str]]:
@@ -309,7 +309,7 @@ def _replaceable_sizes(walked: Walked, wanted: Wanted, operators: Operators) -> 
         position = operators.saying.get(node.op_type, len(node.input))
         name = node.input[position] if position < len(node.input) else ""
         data = detail.types.get(node.input[0], UNKNOWN).shape if node.input else None
-        if name in defaults and name not in detail.constants and any(map(wanted.moves, data or ())):
+        if name in defaults and name not in detail.constants and any(map(wanted.changes, data or ())):
             text = f"{name!r} says a size, and is a default that a caller may replace"
             yield f"{main.location}/{node_label(node, index)}", text
 

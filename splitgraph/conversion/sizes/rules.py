@@ -53,7 +53,7 @@ def read_shape(site: Site, *, zeros_are_sizes: bool) -> None:
 
 def _read_target(site: Site, target: Sequence[DimLike], *, zeros_are_sizes: bool) -> list[DimLike] | None:
     dims = site.dims(0)
-    if dims is None or not any(map(site.wanted.moves, dims)):
+    if dims is None or not any(map(site.wanted.changes, dims)):
         return None
     decided = site.follower.entries.get(site.place(1), {})
     for entry in decided.values():
@@ -115,7 +115,7 @@ def squeezed_axes(site: Site) -> tuple[int, ...]:
     dims = site.dims(0) or ()
     ones = tuple(axis for axis, dim in enumerate(dims) if dim == 1)
     others = [site.wanted.before(dim) for axis, dim in enumerate(dims) if axis not in ones]
-    is_clear = any(map(site.wanted.moves, dims)) and all(isinstance(dim, int) and dim != 1 for dim in others)
+    is_clear = any(map(site.wanted.changes, dims)) and all(isinstance(dim, int) and dim != 1 for dim in others)
     return ones if is_clear else ()
 
 
@@ -127,7 +127,7 @@ def _expand(site: Site) -> None:
     read: list[DimLike] = list(target)
     for back in range(1, len(target) + 1):
         dim, size = dims[-back] if back <= len(dims) else 1, target[-back]
-        if site.wanted.moves(dim) and size == site.wanted.before(dim):
+        if site.wanted.changes(dim) and size == site.wanted.before(dim):
             read[-back] = 1
         elif dim == 1:
             read[-back] = site.either(1, len(target) - back, site.alike(size))
@@ -190,7 +190,7 @@ def _bounds(
 def _split(site: Site) -> None:
     has_attribute = site.ctx.since_version < 13
     lengths = site.ctx.attribute("split") if has_attribute else site.numbers(1)
-    dim = site.moving_dim(site.ctx.attribute("axis", 0))
+    dim = site.changing_dim(site.ctx.attribute("axis", 0))
     if lengths is None or dim is None:
         return
     if not has_attribute:
@@ -215,7 +215,7 @@ def fit_tuples(site: Site, batch_dims: int) -> None:
     if dims is None or indices is None or len(indices) < 2 or batch_dims or fit_merged_tuples(site):
         return
     for entry, dim in enumerate(dims[: indices[-1]] if isinstance(indices[-1], int) else ()):
-        if not site.wanted.moves(dim):
+        if not site.wanted.changes(dim):
             continue
         if not site.leaves_items_apart(dim):
             fit_places_of_tuples(site, entry, dim)
@@ -230,7 +230,7 @@ def fit_tuples(site: Site, batch_dims: int) -> None:
 
 def _top_k(site: Site) -> None:
     """As many as there are can be all of them, sorted."""
-    dim = site.moving_dim(site.ctx.attribute("axis", -1))
+    dim = site.changing_dim(site.ctx.attribute("axis", -1))
     if dim is None:
         return
     if site.ctx.since_version >= 10:
@@ -248,14 +248,14 @@ def _conv_transpose(site: Site) -> None:
     given = site.ctx.attribute("output_shape") or ()
     dims = (site.dims(0) or ())[2:]
     for axis, (size, dim) in enumerate(zip(given[-len(dims) :], dims, strict=False) if dims else (), 2):
-        if site.wanted.moves(dim):
+        if site.wanted.changes(dim):
             site.block(f"output_shape says {size} along axis {axis} whatever {dim} is; say it by pads instead")
 
 
 def _affine_grid(site: Site) -> None:
     """As many images as there are matrices; the other sizes say how large they are."""
     items, sizes = (site.dims(0) or (None,))[0], site.items(1)
-    if items is not None and sizes and site.wanted.moves(items) and sizes[0] == site.wanted.before(items):
+    if items is not None and sizes and site.wanted.changes(items) and sizes[0] == site.wanted.before(items):
         site.restate_numbers(1, [items, *sizes[1:]])
     read_sizes(site, 1, range(1, len(sizes or ())))
 
@@ -289,7 +289,7 @@ def fit_product(site: Site, transposed: tuple[bool, bool]) -> None:
         other[len(other) - (2 if not transposed[1] and len(other) > 1 else 1)],
     )
     for own, dim in (inner, inner[::-1]):
-        if own == 1 and site.wanted.moves(dim) and site.wanted.before(dim) == 1:
+        if own == 1 and site.wanted.changes(dim) and site.wanted.before(dim) == 1:
             site.block(f"multiplies {dim}, which was 1, with weights for one")
 
 
@@ -358,7 +358,7 @@ def fit_state(site: Site, position: int, kind: ValueType, carried: ValueType) ->
         if own is None or dim is None:
             continue
         site.need_if_fixed(position, axis, own, dim)
-        if site.wanted.moves(own) and own != dim and site.wanted.before(own) == site.wanted.before(dim):
+        if site.wanted.changes(own) and own != dim and site.wanted.before(own) == site.wanted.before(dim):
             if is_limited(own):
                 # The first 240 of T, or all of fewer: the laws say whether T can be told to be large enough.
                 site.ctx.require(own, "==", dim)
@@ -391,7 +391,7 @@ def fit_written(site: Site) -> None:
     """Tuples that say where updates of items are written. Data that was made for so many items has as many as these."""
     data, updates, depth = site.dims(0) or (), site.dims(2) or (), (site.dims(1) or (0,))[-1]
     for dim in updates:
-        if site.wanted.moves(dim) and site.leaves_items_apart(dim) and dim not in data and isinstance(depth, int):
+        if site.wanted.changes(dim) and site.leaves_items_apart(dim) and dim not in data and isinstance(depth, int):
             axis = next((axis for axis, size in enumerate(data[:depth]) if size == site.wanted.before(dim)), None)
             if axis is not None:
                 site.need(0, axis, dim)
@@ -402,7 +402,7 @@ def _columns_in_attribute(site: Site) -> None:
     """The columns of each input of a FeatureVectorizer are a number in an attribute; runtimes cut what is beyond."""
     for position, columns in enumerate(site.ctx.attribute("inputdimensions") or ()):
         dim = (site.dims(position) or (None,))[-1]
-        if site.wanted.moves(dim):
+        if site.wanted.changes(dim):
             site.block(f"inputdimensions says that input {position} has {columns} columns, and not {dim}")
 
 

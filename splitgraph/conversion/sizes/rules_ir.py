@@ -57,7 +57,7 @@ def _broadcast(site: Site) -> None:
     read: list[DimLike] = list(target)
     for entry, size in enumerate(target):
         dim = data.get(entry, 1)
-        if site.wanted.moves(dim) and size == site.wanted.before(dim):
+        if site.wanted.changes(dim) and size == site.wanted.before(dim):
             read[entry] = dim
         elif dim == 1:
             read[entry] = site.either(1, entry, site.alike(size))
@@ -76,7 +76,7 @@ def _gather(site: Site) -> None:
 
 
 def _top_k(site: Site) -> None:
-    dim = site.moving_dim(number(site.ctx, "axis", -1))
+    dim = site.changing_dim(number(site.ctx, "axis", -1))
     if dim is not None:
         read_count(site, dim)
 
@@ -116,7 +116,7 @@ def _strided_slice(site: Site) -> None:
 def _variadic_split(site: Site) -> None:
     """Parts of one length stay equal parts; -1 is what the others leave."""
     axis, lengths = site.numbers(1), site.numbers(2)
-    dim = site.moving_dim(axis[0]) if axis else None
+    dim = site.changing_dim(axis[0]) if axis else None
     if dim is not None and lengths is not None and len(lengths) > 1:
         read_lengths(site, 2, lengths, dim)
 
@@ -161,9 +161,9 @@ def _squeeze(site: Site) -> None:
 
 def _assign(site: Site) -> None:
     """A variable keeps its size from one run to the next."""
-    moving = [dim for dim in site.dims(0) or () if isinstance(dim, Dim) and site.wanted.moves(dim)]
-    if moving:
-        site.ctx.find("SG302", f"the variable has a fixed shape, and gets one with {moving[0]}")
+    changing = [dim for dim in site.dims(0) or () if isinstance(dim, Dim) and site.wanted.changes(dim)]
+    if changing:
+        site.ctx.find("SG302", f"the variable has a fixed shape, and gets one with {changing[0]}")
 
 
 def _sliced(site: Site) -> None:
@@ -173,7 +173,7 @@ def _sliced(site: Site) -> None:
             continue
         dims = site.dims(entry.external) or ()
         last = entry.end if entry.stride > 0 else entry.start
-        if entry.axis < len(dims) and site.wanted.moves(dims[entry.axis]) and last >= 0:
+        if entry.axis < len(dims) and site.wanted.changes(dims[entry.axis]) and last >= 0:
             site.ctx.find("SG302", f"the slices along axis {entry.axis} end at {last}, a number of the old size")
 
 
@@ -201,7 +201,7 @@ def _deconvolution(site: Site) -> None:
     """The size of the result may be given, whatever the size of the data."""
     sizes, dims = site.numbers(2) or (), (site.dims(0) or ())[2:]
     for axis, (size, dim) in enumerate(zip(sizes, dims, strict=False), 2):
-        if site.wanted.moves(dim):
+        if site.wanted.changes(dim):
             site.block(f"its third input says {size} along axis {axis} whatever {dim} is; say it by pads instead")
 
 

@@ -83,7 +83,7 @@ class Found(NamedTuple):
         yield from others
         # An output may miss a dimension only because of these.
         reasons = self.over if others else self.not_apart()
-        for name in sorted(self.wanted.batch & self.wanted.asked):
+        for name in sorted(self.wanted.batch & self.wanted.batch_of_caller):
             if name in reasons:
                 location, text = reasons[name]
                 told = f"{self.wanted.spelled(text)}, where the items of a batch have to stay apart"
@@ -155,10 +155,10 @@ def find_reading(
             # Only a first walk meets the dimensions that numbers may be.
             found = follow(wanted, taken)
         read = {name for each in found.follower.alternatives.values() for name in each.choice.symbols}
-        lengths = wanted.batch & found.not_apart().keys() - read - wanted.asked
+        lengths = wanted.batch & found.not_apart().keys() - read - wanted.batch_of_caller
         if not lengths and taken is None:
             found = _with_best_reading(found, follow)
-            lengths = wanted.batch & found.not_apart().keys() - wanted.asked
+            lengths = wanted.batch & found.not_apart().keys() - wanted.batch_of_caller
         if not lengths:
             return found._replace(dropped=dropped)
         dropped.update((name, found.not_apart()[name]) for name in lengths)
@@ -234,7 +234,7 @@ def _with_questions(found: Found, choices: Mapping[Reading, int], follow: Follow
         asked = range(len(choice.readings) if taken else choice.likely or len(choice.readings))
         # What is cut may be a length, and so may be what a number follows, unless somebody asked for a batch. A first
         # dimension is a batch, unless the number had to follow for that.
-        batch = found.wanted.asked if taken and key not in fixed else found.wanted.not_asked
+        batch = found.wanted.batch_of_caller if taken and key not in fixed else found.wanted.unquestioned
         # Of a name that is no batch nothing says that items stand there, unless they went beside others, and came back.
         is_beside = key in fixed and not choice.is_cut and not _is_own(choice, taken)
         names = choice.symbols - batch - (_with_own_axes(found) if is_beside else frozenset())
@@ -270,7 +270,7 @@ def _together(
     open_ones = [each for each in questions if not each.alternative.choice.is_value]
     taken = {keys[id(each.alternative)]: each for each in open_ones if id(each.alternative) in keys}
     names = frozenset(name for each in questions for name in each.alternative.choice.symbols)
-    lengths = replace(found.wanted, batch=found.wanted.batch - (names - found.wanted.asked))
+    lengths = replace(found.wanted, batch=found.wanted.batch - (names - found.wanted.batch_of_caller))
     trial = {**choices, **{key: each.alternative.choice.readings.index(each.first) for key, each in taken.items()}}
     if not taken or _first_problem(follow(lengths, trial)) is None:
         return [*questions]
@@ -396,7 +396,7 @@ def _lost(walked: Walked, wanted: Wanted) -> dict[str, tuple[str, str]]:
             shape = types[output.name].shape if output.name in types else None
             if output.name in reached and shape is not None and None not in shape:
                 generated = [dim for dim in shape if isinstance(dim, Dim) and not symbols_of(dim) <= _known(wanted)]
-                if generated and name not in wanted.not_asked:
+                if generated and name not in wanted.unquestioned:
                     # Beyond the first axis, a length is likelier than items that stand nobody knows where.
                     found[name] = f"main/{output.name}", f"nothing says where the output {output.name!r} has {name}"
                 elif not generated and not any(isinstance(dim, Dim) and name in symbols_of(dim) for dim in shape):

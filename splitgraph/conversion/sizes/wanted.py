@@ -37,12 +37,12 @@ class Wanted:
     for one that stays unknown. old: the former number of each of these symbols. new: the number that is wanted for a
     symbol, if one is. places: where a run finds a symbol, also one of the model's own; the dimension there is the
     symbol itself. bound: values for the model's own symbols; for one with a size baked in (`baked.py`), that size.
-    axes: where each of the new symbols stands, by input. unnamed: names for dimensions of inputs that have neither a
-    name nor a number in the model, by input and axis. batch: those of the new symbols along which items stand apart, as
-    far as is known. asked: those that the caller calls a batch.
-    outputs: those that are constants, with the number of the node that reads each (`constant_outputs.py`). stand_ins:
-    the symbols that stand for a size that was a number and becomes one, also once `named` has taken the number away.
-    followers: those of them that follow from others, and are none of the dimensions any more.
+    axes: the axis of each of the new symbols, by input. unnamed: names for dimensions of inputs that have neither a
+    name nor a number in the model, by input and axis. batch: those of the new symbols along which items stay apart, as
+    far as is known. batch_of_caller: those that the caller calls a batch (`--batch`). outputs: the outputs that are
+    constants, with the number of the node that reads each (`constant_outputs.py`). stand_ins: the symbols that stand
+    for a size that was a number and becomes one, also once `named` has taken the number away. followers: those of them
+    that are computed from others, and are no dimensions of their own any more.
     """
 
     shapes: Mapping[str, Sequence[DimLike | None]]
@@ -52,7 +52,7 @@ class Wanted:
     bound: Mapping[str, DimLike]
     axes: Mapping[str, Mapping[str, int]]
     batch: frozenset[str]
-    asked: frozenset[str] = frozenset()
+    batch_of_caller: frozenset[str] = frozenset()
     unnamed: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
     outputs: Mapping[str, int] = field(default_factory=dict)
     stand_ins: tuple[str, ...] = ()
@@ -61,10 +61,12 @@ class Wanted:
     _known: dict[Dim, DimLike] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
-    def not_asked(self) -> frozenset[str]:
-        """The dimensions that take the likeliest place without a question: their items are checked one by one."""
+    def unquestioned(self) -> frozenset[str]:
+        """The batches that the caller names, and those of first dimensions. They take the likeliest place without a
+        question, because the verification checks their items one by one.
+        """
         first = {name for name, axes in self.axes.items() if set(axes.values()) == {0}}
-        return self.batch & (self.asked | first)
+        return self.batch & (self.batch_of_caller | first)
 
     @property
     def items(self) -> frozenset[str]:
@@ -76,7 +78,7 @@ class Wanted:
     @property
     def ones(self) -> frozenset[str]:
         """The lengths that were 1, so that other things of size 1 may be these, or not."""
-        return frozenset(name for name, old in self.old.items() if old == 1) - self.not_asked
+        return frozenset(name for name, old in self.old.items() if old == 1) - self.unquestioned
 
     def named(self) -> Wanted:
         """Return the same dimensions with names in place of the numbers that are wanted."""
@@ -137,7 +139,7 @@ class Wanted:
             self,
             shapes=shapes,
             batch=self.batch - {name},
-            asked=self.asked - {name},
+            batch_of_caller=self.batch_of_caller - {name},
             stand_ins=stand_ins,
             followers={**self.followers, name: dim},
             **tables,
@@ -161,7 +163,7 @@ class Wanted:
         place = self.places[name]
         return f"{place.input}[{place.axis}]"
 
-    def moves(self, dim: object) -> bool:
+    def changes(self, dim: object) -> bool:
         """Return True for a dimension that changes with the sizes."""
         return isinstance(dim, Dim) and not symbols_of(dim).isdisjoint(self.old)
 

@@ -54,24 +54,24 @@ def read_window(site: Site) -> None:
         return
     whole = [site.wanted.before(dim) == size for size, dim in zip(kernel, dims, strict=True)]
     can_follow = all(whole) and may_be_global(site.follower.operators.domain, ctx.node)
-    moving = {
+    changing = {
         entry: dim
         for entry, (size, dim) in enumerate(zip(kernel, dims, strict=True))
-        if whole[entry] and isinstance(dim, Dim) and site.wanted.moves(dim) and size > 1
+        if whole[entry] and isinstance(dim, Dim) and site.wanted.changes(dim) and size > 1
     }
     # Where one of them follows, all do.
-    first = [entry for entry in moving if _follows(site, entry)][:1] if can_follow else []
+    first = [entry for entry in changing if _follows(site, entry)][:1] if can_follow else []
     stays = Stays("{}") if can_follow else _STAYS
-    for entry in first or moving:
-        meanings = [Meaning(kernel[entry]), Meaning(moving[entry])]
+    for entry in first or changing:
+        meanings = [Meaning(kernel[entry]), Meaning(changing[entry])]
         site.either(ctx.input_count, entry, meanings, is_value=not can_follow, stays=stays)
-    if first and any(_follows(site, entry) is False for entry in moving):
+    if first and any(_follows(site, entry) is False for entry in changing):
         site.block("takes everything along one axis, and a window along another one")
     elif first:
         _take_everything(site, dims, kernel)
     for entry, (size, dim) in enumerate(zip(kernel, dims, strict=True)):
         strides = _integers(ctx.attribute("strides", ()))
-        if entry not in moving and size >= _LEAST_PART and strides[entry : entry + 1] == (size,):
+        if entry not in changing and size >= _LEAST_PART and strides[entry : entry + 1] == (size,):
             _read_part(site, entry, size, dim)
 
 
@@ -80,7 +80,7 @@ def _read_part(site: Site, entry: int, size: int, dim: DimLike) -> None:
     exported. Such a window can only stay.
     """
     old = site.wanted.before(dim)
-    if isinstance(dim, Dim) and site.wanted.moves(dim) and isinstance(old, int) and old in (2 * size, 3 * size):
+    if isinstance(dim, Dim) and site.wanted.changes(dim) and isinstance(old, int) and old in (2 * size, 3 * size):
         meanings = [Meaning(size), Meaning(dim // (old // size))]
         site.either(site.ctx.input_count, entry, meanings, is_value=True, stays=_PART)
 
@@ -102,7 +102,7 @@ def may_be_global(domain: str, node: NodeProto) -> bool:
 def _take_everything(site: Site, dims: Sequence[DimLike], kernel: Sequence[int]) -> None:
     """Read the data as if it had the size of the window, of which one element is left."""
     ctx = site.ctx
-    for dim in filter(site.wanted.moves, dims):
+    for dim in filter(site.wanted.changes, dims):
         site.computes_over(dim)
     kind = ctx.input(0).with_shape([*(site.dims(0) or ())[:2], *kernel])
     ctx.given[0], ctx.inputs[0] = ctx.walk.state.knowledge.of(kind), kind
