@@ -61,8 +61,7 @@ def convert_to(
     leeway: Leeway = STRICT,
     taken: Mapping[Reading, int] | None = None,
 ) -> tuple[Rewrite[ModelProto], Given]:
-    """Do what `convert_sizes` does, with sizes that were read before. Return the rewrite, and what `GivenSizes` tells
-    of it beside the sizes that were asked for.
+    """Return the rewrite of a model to sizes that were read before, and what `GivenSizes` holds besides these sizes.
 
     wanted: the sizes as read from `sizes`. taken: the readings of numbers, if they are known (see `find_reading`).
     """
@@ -110,27 +109,29 @@ def convert_to(
 
 
 def _errors_at_sizes(before: ModelProto, after: ModelProto, wanted: Wanted) -> Sequence[Diagnostic]:
-    """Return the errors that a model has with its new sizes: with the numbers that are wanted, or, for names, at each
-    of some sizes that are tried.
+    """Return the errors that a model has with its new sizes. A model with names has an error at no size, or at all that
+    are tried: one size without errors is enough.
     """
     own = infer_model(before, fill=False).diagnostics
     known = {finding.location for finding in own if finding.severity == "error"}
-    tried = [{}] if wanted.new else [{}, *wanted.others()]
-    first: list[Diagnostic] = []
-    for sizes in tried:
-        sizes = {name: size for name, size in sizes.items() if name not in wanted.new}
+
+    def errors_at(sizes: Mapping[str, int]) -> list[Diagnostic]:
         at = ", ".join(f"{name} = {size}" for name, size in sizes.items())
-        errors = [
+        return [
             diagnostic("SG420", f"with {at or 'the new sizes'}: {finding.message}", finding.location)
             for finding in infer_model(after, Sizes(sizes), fill=False).diagnostics
             if finding.severity == "error" and finding.location not in known
         ]
-        if not sizes and errors:
-            return errors
-        if sizes and not errors:
+
+    errors = errors_at({})
+    if errors or wanted.new:
+        return errors
+    for sizes in wanted.others():
+        found = errors_at(sizes)
+        if not found:
             return ()
-        first = first or errors
-    return first
+        errors = errors or found
+    return errors
 
 
 def _without_functions(model: ModelProto) -> Rewrite[ModelProto]:

@@ -1,4 +1,4 @@
-"""Indices and positions that count the places of a dimension, and go on to count those of its new size."""
+"""Makes indices and positions that count the places of a dimension count those of its new size."""
 
 from __future__ import annotations
 
@@ -35,40 +35,38 @@ class Counting:
         self._last, self._follower, self._weights = last, last.follower, weights
 
     def count(self, place: InputPlace, name: str, axis: int, dim: DimLike, entry: int) -> None:
-        """Let indices count the items of a batch of any size. entry: which of their last axis counts."""
+        """Let indices that count all of a dimension along an axis count all of its new size. Raises Stuck for others.
+
+        place: the input that reads the indices. entry: which entry along their last axis counts.
+        """
         home = self._last.home(place.path, name)
-        producer = self._last.producer(home, name)
-        tensor = self._last.tensor(home, name)
-        if tensor is None and producer is not None and producer.node.op_type == "Concat":
+        producer, tensor = self._last.producer(home, name), self._last.tensor(home, name)
+        if tensor is not None:
+            if not _counts_along(self._elements(home, name, tensor), axis, entry):
+                raise Stuck(f"the indices {name!r} do not count all of {dim}")
+            self.expand(place, Counted(axis, entry), dim)
+        elif producer is not None and producer.node.op_type == "Concat":
             self._count_in_part(producer, axis, dim, entry)
-            return
-        if tensor is None:
-            # What is computed has the items, or not.
-            if self._last.shape(place.path, name)[axis] != dim:
-                raise Stuck(f"takes elements along {dim} by numbers that {name!r} has")
-            return
-        array = self._elements(home, name, tensor)
-        first = array.take([0], axis)
-        counted = np.zeros_like(first)
-        counted[..., entry] = 1
-        steps = np.arange(array.shape[axis]).reshape([-1 if at == axis else 1 for at in range(array.ndim)])
-        if first[..., entry].any() or (array != first + counted * steps).any():
-            raise Stuck(f"the indices {name!r} do not count all of {dim}")
-        self.expand(place, Counted(axis, entry), dim)
+        elif self._last.shape(place.path, name)[axis] != dim:
+            # The model computes the indices, and not for the new size.
+            raise Stuck(f"takes elements along {dim} by numbers that {name!r} has")
 
     def expand(self, place: InputPlace, counted: Counted, dim: DimLike) -> None:
+        """Let weights that count along an axis count as far as the new dimension. Raises Stuck if they count along
+        another axis, too, in each other's way.
+        """
         others = self._follower.patterns.get(place, ())
         # Pairs of numbers count along two axes.
         kept = [each for each in others if isinstance(each, Counted) and each.axis != counted.axis]
         if any(each.axis == counted.along or each.along == counted.axis for each in kept):
             raise Stuck("its numbers count along two axes, and each of them counts along the other")
         self._follower.patterns[place] = (*kept, counted)
-        # Along this axis, it says what a list that counts says.
+        # The entry counts along this axis, so the axis as a whole is not read as one that counts.
         self._follower.repeated.get(place, {}).pop(counted.axis, None)
         self._follower.expanded.setdefault(place, {})[counted.axis] = dim
 
     def _count_in_part(self, producer: Producer, axis: int, dim: DimLike, entry: int) -> None:
-        """The same for what is put together of parts along the last axis."""
+        """Do as `count` for indices that a Concat joins along the last axis: one of its inputs has the entry."""
         path = producer.scope.path
         for position, name in enumerate(producer.node.input):
             size = self._last.shape(path, name)[-1]
@@ -82,13 +80,13 @@ class Counting:
     # Several dimensions ---------------------------------------------------------------------------------------------
 
     def count_digits(self, place: InputPlace, name: str, digits: Sequence[DimLike]) -> None:
-        """Let indices into what was merged of several dimensions count each of them, the last one fastest."""
+        """Let indices into a merged dimension count each of the dimensions in it, the last one fastest."""
         for reader, axis, dim, step in self._counts(place, name, tuple(digits), 1):
             self._follower.repeated.setdefault(reader, {})[axis] = Repeated(axis, 0, step)
             self._follower.expanded.setdefault(reader, {})[axis] = dim
 
     def _counts(self, place: InputPlace, name: str, digits: tuple[DimLike, ...], stride: DimLike) -> list[_Count]:
-        """Return the weights that have to count, if a value is the numbers of digits, times `stride`: `b*T + t`."""
+        """Return the weights that have to count so that a value is a place along digits times `stride`: `b*T + t`."""
         home = self._last.home(place.path, name)
         producer, tensor = self._last.producer(home, name), self._last.tensor(home, name)
         if tensor is not None:
@@ -178,3 +176,12 @@ class Counting:
             return self._weights.elements(home, tensor)
         except NotRead as reason:
             raise Stuck(f"the indices {name!r} {reason}") from None
+
+
+def _counts_along(indices: Any, axis: int, entry: int) -> bool:
+    """Return True if one entry of tuples of indices is 0, 1, 2 … along an axis, and all others are the same there."""
+    first = indices.take([0], axis)
+    counted = np.zeros_like(first)
+    counted[..., entry] = 1
+    steps = np.arange(indices.shape[axis]).reshape([-1 if at == axis else 1 for at in range(indices.ndim)])
+    return not first[..., entry].any() and bool((indices == first + counted * steps).all())

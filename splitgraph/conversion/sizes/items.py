@@ -1,9 +1,9 @@
-"""What a model makes of the number of items in a batch.
+"""Checks what a model does with the number of items in a batch.
 
-A batch leaves its items alone. So what comes from N itself says sizes, or counts the items to pick each of them in
-turn, and nothing else: no branch, no factor, no number of an item as data. The values are followed in node order,
-through bodies. A value is a *size* (its elements are sizes with N in them), or a *count* (0, 1, 2 … N - 1, in any
-layout), or it has nothing of N.
+The items of a batch must not depend on how many there are. So the number N may only say sizes, or count the items to
+pick each of them in turn: no branch depends on it, no factor, no number of an item as data. Values are followed in node
+order, through bodies. A value is a *size* (its elements are sizes with N in them), a *count* (0, 1, 2 … N - 1, in any
+layout), or does not depend on N.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from splitgraph.model.value_type import UNKNOWN, Contents, Shape
 
 
 class _Label(NamedTuple):
-    """What a value has of the number of items. counted: the dimension whose places it counts; None for a size. stride:
-    it counts in such steps, beside what counts the places within a step.
+    """How a value depends on the number of items. counted: the dimension whose places it counts; None for a size.
+    stride: it counts in such steps, as `b*T` in `b*T + t`.
     """
 
     counted: DimLike | None = None
@@ -35,10 +35,14 @@ class _Label(NamedTuple):
 
 
 _SIZE = _Label()
+# The inputs that decide which body runs, or whether it does.
+_CONDITIONS = {"If": frozenset({0}), "Loop": frozenset({1})}
 
 
 def items_by_number(walked: Walked, follower: Follower, names: frozenset[str]) -> dict[str, tuple[str, str]]:
-    """Return the names whose number says more than sizes and counts: the first node that is so, and what it does."""
+    """Return the names whose number is used for more than sizes and counts, each with the first node that does so, and
+    what it does.
+    """
     found: dict[str, tuple[str, str]] = {}
     for root in roots(walked.scopes):
         if root[0].is_function or not names:
@@ -65,7 +69,7 @@ class _Flow:
     places: dict[tuple[GraphPath, str], DimLike] = field(default_factory=dict)
 
     def run(self) -> Iterator[tuple[str, str]]:
-        """Yield the nodes and outputs that make more of a number of items, with what they do."""
+        """Yield the nodes and outputs that use the number for more than sizes and counts, and what they do."""
         yield from self._graph(MAIN)
         for output in self.scopes[MAIN].proto.output if MAIN in self.scopes else ():
             if (MAIN, output.name) in self.labels:
@@ -86,7 +90,7 @@ class _Flow:
                     self.labels[path, name] = label
 
     def _note_places(self, path: GraphPath, node: NodeProto) -> None:
-        """Note of which dimension the results are numbers of places."""
+        """Note the dimension along which the results of a node are places, as those of an ArgMax are."""
         if plain_domain(node.domain) != self.follower.operators.domain:
             return
         flow = self.follower.operators.flow
@@ -177,11 +181,15 @@ class _Flow:
     def _bodies(
         self, path: GraphPath, index: int, node: NodeProto, given: Mapping[int, _Label]
     ) -> Generator[tuple[str, str], None, Sequence[_Label | None] | str | None]:
-        """Follow values through the bodies of a node. Return the labels of its outputs; None for a node without any."""
-        bodies = [(attribute, at, graph) for attribute, at, graph in subgraphs(node)]
+        """Return the labels of the outputs of a node with bodies, or what it does with the number of items that it may
+        not do; None for a node without bodies. Yield what nodes in the bodies do with that number.
+
+        given: the labels of the inputs.
+        """
+        bodies = [*subgraphs(node)]
         if not bodies:
             return None
-        if given.keys() & {"If": {0}, "Loop": {1}}.get(node.op_type, set()):
+        if given.keys() & _CONDITIONS.get(node.op_type, frozenset()):
             return f"{node.op_type} decides by the number of {self.name}"
         made: list[_Label | None] = [None] * len(node.output)
         for attribute, at, graph in bodies:
@@ -189,6 +197,7 @@ class _Flow:
             ports = ports_of_body(node, attribute, graph)
             passed = {inside: given[outside] for outside, inside in ports.inputs if outside in given}
             if ports.iteration is not None and 0 in given:
+                # A Loop over the items counts them.
                 limit = self._items(path, node.input[0])
                 passed[ports.iteration] = _Label(limit[0] if limit else None)
             for position, label in passed.items():

@@ -1,4 +1,4 @@
-"""What a walk with new sizes says: what a node needs, what weights are, and what a number can mean."""
+"""The records of a walk with new sizes: what a node needs, what weights are along axes, and what a number can mean."""
 
 from __future__ import annotations
 
@@ -19,9 +19,11 @@ class InputPlace(NamedTuple):
 
 
 class Need(NamedTuple):
-    """A value whose size along an axis has to become a dimension, because a node needs that. name: of the value. entry:
-    of indices, which entry along their last axis counts the items. digits: of indices, the dimensions that they count
-    together, the last one fastest.
+    """The need of a node that the size of a value along an axis becomes a dimension.
+
+    place: the input that reads the value. name: of the value. location: of the node. entry: for indices, which entry
+    along their last axis counts the items. digits: for indices, the dimensions that they count together, the last one
+    fastest.
     """
 
     place: InputPlace
@@ -34,9 +36,10 @@ class Need(NamedTuple):
 
 
 class Repeated(NamedTuple):
-    """What weights are along an axis: all the same, or numbers that are counted in steps: of 1 or -1, or of as many
-    places as an item has. times: where they start is so many times the size, and `start`: 4, 3 … 0 of 5 start at the
-    size and -1.
+    """Weights that are all the same along an axis (step 0), or that count along it.
+
+    step: 1 or -1, or as many places as an item has. They start at `times * size + start`: 4, 3 … 0 of size 5 have the
+    step -1, and start at `size - 1`.
     """
 
     axis: int
@@ -50,8 +53,9 @@ class Repeated(NamedTuple):
 
 
 class Counted(NamedTuple):
-    """What indices or positions are along an axis: one entry along another axis, the last one of indices, counts from
-    0, and all else is the same.
+    """Indices or positions of which one entry counts from 0 along an axis, and all others are the same along it.
+
+    entry: its number along the axis `along`, which is the last one for indices.
     """
 
     axis: int
@@ -60,8 +64,8 @@ class Counted(NamedTuple):
 
 
 class Cut(NamedTuple):
-    """An axis of weights that goes over several dimensions, as over the places of a grid: their old sizes, and the
-    dimensions that they become.
+    """An axis of weights that goes over several dimensions, as over the places of a grid. sizes: their old sizes. dims:
+    the dimensions that they become.
     """
 
     axis: int
@@ -74,7 +78,9 @@ class Cut(NamedTuple):
 
 
 class Grid(NamedTuple):
-    """What weights are along the dimensions of an axis: the same, or counted, by axis; or counted in an entry."""
+    """Weights that go over a grid along an axis. repeated: what they are along each dimension of the grid. counted: the
+    dimensions that are counted in one entry.
+    """
 
     cut: Cut
     repeated: Mapping[int, Repeated]
@@ -82,7 +88,7 @@ class Grid(NamedTuple):
 
 
 class Level(NamedTuple):
-    """A part of an axis of weights: where it starts, what it becomes, and the grid that it counts."""
+    """A part of an axis of weights that goes over one grid. start: where the part starts. dim: its new size."""
 
     start: int
     dim: DimLike
@@ -97,8 +103,9 @@ class Levels(NamedTuple):
 
 
 class Triangle(NamedTuple):
-    """What weights are along their last two axes: one value up to a diagonal, and another above it, as in a causal
-    mask. diagonal: the largest column less the row that has the first value.
+    """Weights that have one value up to a diagonal of their last two axes, and another above it, as a causal mask has.
+
+    diagonal: `column - row` of the last place in each row that has the value `below`.
     """
 
     diagonal: int
@@ -107,8 +114,8 @@ class Triangle(NamedTuple):
 
 
 class Meaning(NamedTuple):
-    """What a number of a constant can mean. says: the same as a user says it, where that is another one: T - 2 for -2.
-    entry: the one that changes, if it is not that of the number.
+    """A meaning that a number of a constant can have. says: the meaning for the user, if it is spelled differently
+    there: T - 2 for -2. entry: the entry that changes, if it is not that of the number.
     """
 
     value: DimLike
@@ -116,17 +123,17 @@ class Meaning(NamedTuple):
     entry: int | None = None
 
 
-# What has several readings: a Reshape, by the dimensions of its data, the target, and the number of the digit; or an
-# entry of a constant input.
+# The key of a number with several readings: for a digit in the target of a Reshape, the dimensions of its data, the
+# target and the number of the digit; else the input and the entry.
 Reading = tuple[tuple[DimLike, ...], tuple[DimLike, ...], int] | tuple[InputPlace, int]
 
 
 class Stays(NamedTuple):
-    """How to tell the user of a number that is not in an input of its node, such as one in an attribute.
+    """The texts of a question about a number that is in no input of its node, but in an attribute, for example.
 
-    form: the text of a reading, with {} for what the number means. otherwise: advice if the number should not stay,
-    where this kind of node can hold nothing but a number; "" if it can follow. unless: advice where only this model
-    keeps it from following; the user is asked even then.
+    form: the text of a reading, with {} for what the number means. otherwise: what to do if the number must not stay,
+    for a kind of node that can have nothing but a number; "" if it can follow. unless: what to do then if only this
+    model keeps the number from following; the user is asked even so.
     """
 
     form: str
@@ -138,8 +145,8 @@ class Alternative(NamedTuple):
     """A number of a node that has several readings.
 
     place: the input with the number. location: of the node. is_attribute: this version of the operator has the number
-    in an attribute instead, so that no option can say what it means. stays: for a number that is in no input. also: the
-    locations of other Reshapes that are read alike.
+    in an attribute, so that no option can say what it means. stays: the texts, for a number that is in no input. also:
+    the locations of other Reshapes that are read in the same way.
     """
 
     choice: Choice
@@ -159,11 +166,11 @@ class Alternative(NamedTuple):
 
     @property
     def is_asked_alone(self) -> bool:
-        """True if it is asked about where no other reading than the first one fits."""
+        """True if the user is asked even if only the first reading fits."""
         return self.stays is not None and self.stays.unless != ""
 
     def only_staying(self) -> Alternative:
-        """Return the same where it cannot follow."""
+        """Return the same number as one that cannot follow."""
         return self if self.stays is None else self._replace(stays=Stays(self.stays.form, self.stays.unless))
 
     def repeated_at(self, location: str) -> Alternative:

@@ -1,6 +1,6 @@
-"""Where a size comes from that is in the way: the constant that says it, or the weights that have it.
+"""Finds what makes a size that has to change: the constant that says it, or the weights that have it.
 
-A value of size 1 along an axis is the same for every item: it is expanded where it is read. A larger size is followed
+A value of size 1 along an axis is the same for every place: it is expanded where it is read. A larger size is followed
 back through the nodes that only hand it on, to the number that made it.
 """
 
@@ -46,7 +46,9 @@ class Origins:
         self._need: Need | None = None
 
     def follow(self, need: Need) -> None:
-        """Decide what gives a value the dimension that a node needs. Raises Stuck where nothing can."""
+        """Change what makes the size of a value, so that it is the dimension that a node needs. Raises Stuck if that is
+        impossible.
+        """
         self._need = need
         home = self._last.home(need.place.path, need.name)
         if need.entry is not None:
@@ -82,8 +84,8 @@ class Origins:
         return self._last.home(path, name), name, axis
 
     def _parts_of(self, part: _Part) -> list[_Part]:
-        """Return the dimensions of which the digits of one are known. None are asked for what is no product, unless it
-        was 1, and may have been elsewhere.
+        """Return the dimensions that have to be read as digits before one can be. A dimension that is no product has
+        none, unless it was 1: then it may have been on another axis before.
         """
         if part not in self._sources:
             try:
@@ -110,7 +112,7 @@ class Origins:
         return is_known and producer.node.op_type in ("Flatten", "Reshape")
 
     def _joined(self, part: _Part) -> Order:
-        """Return the digits of a dimension, where those of its parts are known."""
+        """Return the digits of a dimension whose parts have been read as digits; None if they are not known."""
         path, name, axis = part
         try:
             shape = self._last.shape(path, name)
@@ -132,9 +134,9 @@ class Origins:
             if at in repeated and is_one_factor(dim):
                 order = (Digit(dim),)
             if order is None and self._has_items(dim):
-                # Where nothing tells, items stand outside.
+                # Nothing shows the order. Items are taken to be the outermost digit.
                 return plain
-            # What is merged here has a home to return to. A product of which nothing tells the order stays whole.
+            # A digit that is merged here may return to its axis. A product of unknown order stays whole.
             whole = dim if order is None else order[0].dim if len(order) == 1 else None
             digits += order or () if whole is None else [Digit(whole, (at, len(orders)))]
         return regrouped(digits, shape, axis) or plain
@@ -229,7 +231,7 @@ class Origins:
         return self._follower.alone.made(node, producer.scope.imports, given, output, axis, said_by)
 
     def _regrouped(self, path: GraphPath, data: str, shape: tuple[DimLike, ...], axis: int) -> Made | None:
-        """The same for a Reshape: the size stands in the data where as many elements are before and after it."""
+        """Return how a Reshape makes a size: from the size in the data with as many elements before and after it."""
         dims, out = ([dim for dim in each if isinstance(dim, int)] for each in (self._last.shape(path, data), shape))
         if len(dims) != len(self._last.shape(path, data)) or len(out) != len(shape):
             return None
@@ -241,8 +243,8 @@ class Origins:
         return None
 
     def _outer(self, producer: Producer, name: str, axis: int, dim: DimLike) -> tuple[int, DimLike] | None:
-        """Return the axis of items that a Reshape puts outside others, as the heads of each item: (4, N, 8) to
-        [4, 2*N, 4].
+        """Return the axis and the dimension of the items that a Reshape merges with a factor behind them, such as the
+        heads of each item: (4, N, 8) to [4, 2*N, 4]. Return None if it merges none.
         """
         symbols, path = symbols_of(dim), producer.scope.path
         if not self._regroups(producer) or len(symbols) > 1 or not symbols <= self._follower.wanted.batch:
@@ -281,9 +283,11 @@ class Origins:
     def _of_weights(
         self, reader: InputPlace, home: GraphPath, tensor: TensorProto, name: str, axis: int, dim: DimLike
     ) -> None:
-        """Repeat weights that are the same all along the axis, or go on with what they count."""
-        size = self._last.shape(reader.path, name)[axis]
-        has_size = f"the weights {name!r} have {size} along axis {axis}, and"
+        """Give weights another size along an axis: they are the same all along it, or count along it. Raises Stuck for
+        any other weights, which the model does not have for another size.
+        """
+        shape = self._last.shape(reader.path, name)
+        has_size = f"the weights {name!r} have {shape[axis]} along axis {axis}, and"
         try:
             found = self._weights.along(home, name, tensor, axis)
         except NotRead as reason:
@@ -294,26 +298,28 @@ class Origins:
                 return
         if found is None or reader in self._follower.cuts or reader in self._follower.levels:
             raise Stuck(f"{has_size} are not the same all along it", _OTHER_WEIGHTS)
-        is_counted = isinstance(found, Counted) or (isinstance(found, Repeated) and found.step != 0)
-        if is_counted and not is_one_factor(dim) and self._was_one(dim):
+        counts = isinstance(found, Counted) or (isinstance(found, Repeated) and found.step != 0)
+        if counts and not is_one_factor(dim) and self._was_one(dim):
             raise Stuck(f"{has_size} count along it; part of {dim} was 1, so what they count is not known")
-        if isinstance(found, Repeated):
+        if isinstance(found, Triangle):
+            self._expand_triangle(reader, found, len(shape), axis, dim)
+        elif isinstance(found, Counted):
+            self._counting.expand(reader, found, dim)
+        else:
             if not self._counts(reader, axis):
                 self._follower.repeated.setdefault(reader, {})[axis] = found
             self._expand(reader, axis, dim)
-            return
-        if isinstance(found, Counted):
-            self._counting.expand(reader, found, dim)
-            return
-        # It stays square, unless the other side is needed to be something else.
+
+    def _expand_triangle(self, reader: InputPlace, found: Triangle, rank: int, axis: int, dim: DimLike) -> None:
+        """Give a triangle another size along an axis, and along its other axis, too, unless that has got a size."""
         self._follower.patterns[reader] = found
         sides = self._follower.expanded.setdefault(reader, {})
-        rank = len(self._last.shape(reader.path, name))
         sides[axis] = dim
+        # The two last axes: their numbers add up to this.
         sides.setdefault(2 * rank - 3 - axis, dim)
 
     def _is_grid(self, reader: InputPlace, array: Any, axis: int, dim: DimLike) -> bool:
-        """Go on with what weights count along the parts of an axis. Return False if they do not, or along items."""
+        """Give weights that go over a grid along an axis the new sizes of the grid. Return False for other weights."""
         follower = self._follower
         dims = tuple(digit.dim for digit in self._digits_needed(dim))
         found = None if len(dims) < 2 or self._was_one(dim) else grid_along(array, axis, dims, follower.wanted)
@@ -329,7 +335,9 @@ class Origins:
         return True
 
     def _are_levels(self, reader: InputPlace, array: Any, axis: int, dim: DimLike) -> bool:
-        """Go on with what weights count along several grids, one after the other. Return False if they do not."""
+        """Give weights that go over several grids along an axis, one after the other, the new sizes of these. Return
+        False for other weights.
+        """
         follower = self._follower
         if self._was_one(dim) or reader in follower.repeated or reader in follower.patterns or reader in follower.cuts:
             return False

@@ -20,10 +20,10 @@ from splitgraph.model.scopes import MAIN
 
 # The end of a slice that takes everything that is left, forwards and backwards.
 TO_THE_END, TO_THE_START = 2**63 - 1, 1 - 2**63
-# With more places by number in the second half of a dimension, the node is refused rather than a question asked for
-# each.
+# If a node takes more elements by number in the second half of a dimension, it is refused: that many questions would
+# help nobody.
 _MOST_PLACES = 8
-# So many lengths of several parts are tried together.
+# If the lengths of all parts have more meanings together, they are not tried.
 _MOST_WAYS = 64
 # A slice of equal parts can cut a dimension into so many.
 _PARTS = (2, 3, 4)
@@ -52,7 +52,7 @@ def read_count(site: Site, dim: DimLike) -> None:
 
 
 def read_output(site: Site) -> None:
-    """Read a constant that is an output: it may say a size, or have one. What all others are given is handed on."""
+    """Read a constant that is an output of the model: its elements may be sizes, or its axes may have them."""
     if site.ctx.walk.path == MAIN and site.ctx.node.output[0] in site.wanted.outputs:
         read_sizes(site, 0)
         ask_about_result(site)
@@ -70,7 +70,9 @@ def read_limit(site: Site) -> None:
 
 
 def read_larger(site: Site) -> None:
-    """Read sizes that are compared with those of a value: its own old size is that of any value, which is 1 or more."""
+    """Read sizes of which the larger is taken, beside those of a value. The value's own old size becomes 1, so that its
+    new size is taken.
+    """
     for position, other in ((0, 1), (1, 0)):
         sizes, numbers = site.items(other), site.numbers(position)
         if sizes is None or numbers is None or len(sizes) != len(numbers) or site.ctx.input_count != 2:
@@ -87,39 +89,42 @@ def read_larger(site: Site) -> None:
 def read_slice(
     site: Site, dim: DimLike, written: tuple[int, int, int], entry: int, ends: int
 ) -> tuple[DimLike, DimLike]:
-    """Return the start and the end of a slice along a dimension. written: start, end and step. entry: their entry.
-    ends: how many ends there are; the entries of the starts come behind them, as a user counts.
+    """Return the start and the end of a slice along a dimension, as they are once it has changed.
+
+    written: start, end and step as the model has them. entry: their number in the lists of starts and ends. ends: how
+    many ends there are. A user counts the starts behind the ends.
     """
     start, end, step = written
     old, position = site.wanted.before(dim), site.follower.operators.saying[site.ctx.node.op_type]
     if not site.wanted.changes(dim) or not isinstance(old, int):
         return start, end
-    _place_decided(site, dim, position, entry)
-    is_decided = [site.decided(each, entry) is not None for each in (position - 1, position)]
-    if is_decided[1]:
+    _count_decided_from_end(site, dim, position, entry)
+    if site.decided(position, entry) is not None:
         return start, end
     if (start, end, step) == (0, old, 1) and old == 1 and symbols_of(dim) & site.wanted.ones:
-        # The first one, or all there are.
+        # The slice takes the first element, or all elements.
         return start, site.either(position, entry, [Meaning(1), Meaning(TO_THE_END, dim)], entry)
     if site.leaves_items_apart(dim):
-        # Another part of a batch mixes its items.
+        # All items, or the numbers stay: any other part of a batch mixes its items.
         return start, TO_THE_END if (end, step) == (old, 1) else end
-    told = ends + entry
+    at_start, at_end = (position - 1, entry, ends + entry), (position, entry, entry)
     if step < 0:
-        last = -1 if old > 1 and start == old - 1 else _place(site, dim, start, (position - 1, entry, told))
-        return last, TO_THE_START if end < -old else end
+        is_last = old > 1 and start == old - 1
+        return -1 if is_last else _place(site, dim, start, at_start), TO_THE_START if end < -old else end
     length = min(end, old) - start
     if start == -old:
-        first = site.either(position - 1, entry, [Meaning(start), Meaning(0)], told)
+        first = site.either(*at_start[:2], [Meaning(start), Meaning(0)], at_start[2])
     else:
-        first = _place(site, dim, start, (position - 1, entry, told), length)
-    if end >= old:
-        return first, TO_THE_END if end == old or is_decided[0] else end
-    return first, _place(site, dim, end, (position, entry, entry), length, is_end=True)
+        first = _place(site, dim, start, at_start, length)
+    if end < old:
+        return first, _place(site, dim, end, at_end, length, is_end=True)
+    # An end behind the old size goes to the end of any size if the user says what the start is.
+    is_start_decided = site.decided(position - 1, entry) is not None
+    return first, TO_THE_END if end == old or is_start_decided else end
 
 
-def _place_decided(site: Site, dim: DimLike, position: int, entry: int) -> None:
-    """Write bounds that are decided as places from the end, if they are such."""
+def _count_decided_from_end(site: Site, dim: DimLike, position: int, entry: int) -> None:
+    """Write the bounds that are decided as numbers that count from the end, if they are such places."""
     for each in (position - 1, position):
         decided = site.decided(each, entry)
         if decided is not None:
@@ -129,8 +134,9 @@ def _place_decided(site: Site, dim: DimLike, position: int, entry: int) -> None:
 def _place(
     site: Site, dim: DimLike, number: int, at: tuple[int, int, int], length: int = 0, *, is_end: bool = False
 ) -> DimLike:
-    """Return what a start or an end means. at: the input, its entry, and the entry as a user counts. length: of the
-    slice.
+    """Return what a start or an end of a slice means along a dimension that changes.
+
+    at: the input, its entry, and the number of the entry for the user. length: of the slice.
     """
     old = site.wanted.before(dim)
     if isinstance(old, int) and -old < number < 0:
@@ -150,7 +156,7 @@ def _place(
 
 
 def _parts(dim: DimLike, number: int, old: int, length: int) -> list[Meaning]:
-    """Return which part of a dimension a number may be, if the slice is one of equal parts, or a rounded half."""
+    """Return the meanings of a number as a part of a dimension, if the slice takes an equal part or a rounded half."""
     fitting = (parts for parts in _PARTS if old == parts * length and length > 1 and number % length == 0)
     meanings = [Meaning((number // length * dim) // parts) for parts in fitting]
     is_half = min(length, old - length) == old // 2 > 1
@@ -158,7 +164,9 @@ def _parts(dim: DimLike, number: int, old: int, length: int) -> list[Meaning]:
 
 
 def _placed(place: DimLike, dim: DimLike, *, is_end: bool = False) -> DimLike:
-    """Return a place in terms of the dimension as one from its end: inference proves nothing of T - 2."""
+    """Return a place as a number from the end of the dimension, if it is one: -2 for T - 2, of which inference could
+    prove nothing.
+    """
     back = place - dim if isinstance(place, Dim) else place
     if isinstance(place, Dim) and isinstance(back, int) and (back < 0 or (is_end and back == 0)):
         return back or TO_THE_END
@@ -182,7 +190,7 @@ def read_indices(site: Site, axis: int) -> None:
         if old > 1:
             site.need(1, 0, dim)
         elif symbols_of(dim) <= site.wanted.unquestioned:
-            # Of a length that was 1, it is the first element.
+            # Along a length that was 1, the index 0 is the first element. Along a batch, it counts the items.
             site.count(1, dim)
         return
     if old < 2 and not symbols_of(dim) & site.wanted.ones:
@@ -218,8 +226,8 @@ def _read_as_many(site: Site, dim: Dim, axis: int, indices: Sequence[int] | None
 
 
 def _counts_digits(site: Site, axis: int, dim: Dim, own: Sequence[DimLike]) -> bool:
-    """Indices into what was merged, as `b*T + t`, count each of its dimensions: those of items, and all of them if
-    there are as many indices as elements. Return False for any other indices.
+    """Let indices into merged dimensions, as `b*T + t`, count each of these: those of items, and all of them if there
+    are as many indices as elements. Return False for any other indices.
     """
     order, wanted = site.orders(0, site.dims(0) or (), ()).get(axis % len(site.dims(0) or ())), site.wanted
     if order is None and _is_merged(site, dim):
@@ -243,15 +251,15 @@ def _counts_digits(site: Site, axis: int, dim: Dim, own: Sequence[DimLike]) -> b
 
 
 def fit_merged(site: Site, axis: int) -> bool:
-    """The same for the indices of a node that has others besides. Return False if it takes nothing along what was
-    merged of items and others.
+    """Do as `_counts_digits` for a node that has other indices besides. Return False if the dimension is not one that
+    was merged of items and others.
     """
     dim, own = site.changing_dim(axis), site.dims(1)
     return dim is not None and own is not None and _is_merged(site, dim) and _counts_digits(site, axis, dim, own)
 
 
 def fit_merged_tuples(site: Site) -> bool:
-    """The same for tuples of indices along the first axes: those of one entry count, and of others nothing is told."""
+    """Do as `fit_merged` for tuples of indices along the first axes. A tuple of several entries mixes the items."""
     dims, depth = site.dims(0) or (), (site.dims(1) or (0,))[-1]
     merged = [axis for axis in range(depth if isinstance(depth, int) else 0) if _is_merged(site, dims[axis])]
     if merged and depth == 1:
@@ -267,12 +275,12 @@ def _is_merged(site: Site, dim: DimLike) -> bool:
 
 
 def _is_late(index: object, old: int) -> bool:
-    """Return True for an element in the middle of a dimension or behind it: it may be counted from the end."""
+    """Return True for the number of an element in the second half of a dimension: it may count from the end."""
     return isinstance(index, int) and (index > 0 or (index == 0 and old == 1)) and 2 * index >= old - 1
 
 
 def fit_places(site: Site, axis: int, position: int = 1) -> None:
-    """Indices of elements, one for each: as many as there are count them, others have to be in the first half."""
+    """Let indices, one for each element, count the elements if there are as many. Others must be in the first half."""
     dim, own = site.changing_dim(axis), site.dims(position)
     # Indices that are repeated for a batch are those that the model has.
     indices = site.ctx.contents(position) or site.ctx.walk.contents_of(site.ctx.node.input[position])
@@ -289,7 +297,7 @@ def fit_places(site: Site, axis: int, position: int = 1) -> None:
 
 
 def fit_places_of_tuples(site: Site, entry: int, dim: DimLike) -> None:
-    """Tuples that pick elements along a length stay: they have to be in its first half. entry: of each tuple."""
+    """Keep tuples that pick elements along a length. Those elements must be in its first half. entry: of each tuple."""
     known = site.ctx.contents(1, needed=True)
     old, own = site.wanted.before(dim), site.dims(1) or ()
     if not isinstance(old, int) or old < 2 or known is None:

@@ -1,4 +1,4 @@
-"""What the target of a Reshape says in terms of the dimensions of its data.
+"""Reads the target of a Reshape in terms of the dimensions of its data.
 
 A Reshape regroups the digits of its data (`digits.py`): each has its place in the target where as many elements stand
 before and after it. (N, 7, 768) to [8, 7, 12, 64], with N of 8, is [N, 7, 12, 64], to [56, 768] it is [7*N, 768], and
@@ -26,12 +26,12 @@ _PRIMES = (1000003, 1000033, 1000037, 1000039, 1000081, 1000099, 1000117, 100012
 
 
 class Choice(NamedTuple):
-    """The readings of one number, or of a target of a Reshape that differ in the place of one digit.
+    """The readings of one number; or those of the target of a Reshape, which differ in the place of one digit.
 
-    number: of the entry with the number, or of the digit. symbols: those that change. readings: the entry that changes
-    in each, and what it becomes; a number stays. is_asked: the user is asked where several readings fit. is_cut:
-    one of them cuts the digit. likely: if the first one fits, only so many are asked about; 0 for all. is_value: the
-    number changes no dimension, so that all of them fit.
+    number: of the entry with the number, or of the digit. symbols: those that change. readings: for each, the entry
+    that changes, and what it becomes; a number means that it stays. is_asked: if several readings fit, the user is
+    asked. is_cut: one of them cuts the digit. likely: if the first one fits, only so many are tried; 0 for all.
+    is_value: the number changes no dimension, so that all readings fit.
     """
 
     number: int
@@ -137,39 +137,41 @@ class _Reader:
     asked: list[tuple[_ChangingDigit, Choice, Sequence[_Spot], int]] = field(default_factory=list)
 
     def read(self, orders: Mapping[int, Order]) -> list[DimLike]:
-        digits = [
-            (axis, digit) for axis, dim in enumerate(self.dims) for digit in self._digits(dim, orders.get(axis, ()))
-        ]
-        self.numbers = numbers = [self._number(digit.dim) for _, digit in digits]
-        sizes = [
-            prod(number for (at, _), number in zip(digits, numbers, strict=True) if at == axis)
-            for axis in range(len(self.dims))
-        ]
-        self.out = self._resolved(sizes)
-        whole = tuple(self.out)
+        """Return the target in terms of the dimensions of the data. Raises _NoFit and DisplacedError.
+
+        The old numbers of the target are taken first. Each digit that changes is divided out of the entry in which it
+        stands, and multiplied to it as a dimension.
+        """
+        of_axes = [self._digits(dim, orders.get(axis, ())) for axis, dim in enumerate(self.dims)]
+        sizes_of_axes = [[self._number(digit.dim) for digit in digits] for digits in of_axes]
+        digits = [(axis, digit) for axis, each in enumerate(of_axes) for digit in each]
+        self.numbers = numbers = [number for each in sizes_of_axes for number in each]
+        self.out = self._resolved([prod(each) for each in sizes_of_axes])
         self.parts = [[] for _ in self.out]
+        whole = tuple(self.out)
         exchanged = self._exchanged([digit.dim for _, digit in digits], whole)
         for number, (axis, digit) in enumerate(digits):
             if self.wanted.changes(digit.dim) and number not in exchanged:
                 before, after = prod(numbers[:number]), prod(numbers[number + 1 :])
                 times = sum(each.dim == digit.dim for _, each in digits)
                 self._place(_ChangingDigit(number, axis, digit, numbers[number], before, after, times), whole)
-        self._tell_whole_entries()
-        return self._as_written(
-            [product([_named(left, self.primes), *parts]) for left, parts in zip(self.out, self.parts, strict=True)]
-        )
+        self._restate_readings()
+        entries = zip(self.out, self.parts, strict=True)
+        return self._as_written([product([_named(left, self.primes), *parts]) for left, parts in entries])
 
     def _digits(self, dim: DimLike, order: Order) -> Sequence[Digit]:
+        """Return the digits of a dimension: those that are known, or else items as the outermost one."""
         if order:
             return order
         times, part = parted(dim)
-        # Where nothing tells, items stand outside, which a run verifies. Any other dimension is not cut.
+        # Nothing shows the order. A run verifies that items are outermost. Any other dimension stays one digit.
         is_apart = order is not None or symbols_of(dim) <= self.wanted.batch
         if times == 1 or part == 1 or not is_apart:
             return [Digit(dim)]
         return [Digit(part), Digit(times)]
 
     def _number(self, dim: DimLike) -> int:
+        """Return the old size of a digit; a prime stands for one that is not known."""
         times, part = parted(self.wanted.before(dim))
         if isinstance(part, int):
             return times * part
@@ -236,8 +238,8 @@ class _Reader:
         return self.wanted.changes(dim) and symbols_of(dim).isdisjoint(self.wanted.batch)
 
     def _place(self, changing: _ChangingDigit, whole: Sequence[int]) -> None:
-        """Put a digit that changes where it stands in the target: nowhere if an entry says it already, into the
-        entry that is likeliest or chosen, or as a part into one of several entries that share it.
+        """Put a digit that changes into the target: into the likeliest entry or the one that is chosen, or, in parts,
+        into one of several entries that share it. Do nothing if an entry already says the digit.
         """
         dim, symbols = changing.digit.dim, symbols_of(changing.digit.dim)
         fixed = {entry: dim for entry, dim in enumerate(self.target) if self.wanted.changes(dim)} | dict(self.decided)
@@ -274,7 +276,7 @@ class _Reader:
         self.parts[likely[taken].entry].append(dim)
 
     def _is_displaced(self, changing: _ChangingDigit, whole: Sequence[int]) -> bool:
-        """Return True as `DisplacedError` says."""
+        """Return True for a length of 1 that has no place of its own in the target (see `DisplacedError`)."""
         dim = changing.digit.dim
         is_merged = self.dims[changing.axis] != dim
         if changing.size != 1 or (is_merged and changing.digit.home is None):
@@ -294,9 +296,11 @@ class _Reader:
         return beside[1] < beside[0] + is_merged and others[1] > others[0]
 
     def _window(self, spot: _Spot, changing: _ChangingDigit, whole: Sequence[int]) -> int | None:
-        """Return the entry of 1 beside a digit if it may count windows of as many elements as the digit had: another
-        axis of the data is cut into such windows, too. 7 x 14 to [1, 7, 2, 7] is [H//7, 7, 2, 7], or [1, H, 2, 7].
-        A 1 beside what the digit is merged with may count groups: 2 x 5 to [1, 10] is [T//2, 10], or [1, 5*T].
+        """Return an entry of 1 beside a digit that may be a number of windows; None if there is none.
+
+        The windows have as many elements as the digit had, and another axis of the data is cut into such windows, too:
+        7 x 14 to [1, 7, 2, 7] is [H//7, 7, 2, 7], or [1, H, 2, 7]. An entry of 1 beside those with which the digit is
+        merged may count groups: 2 x 5 to [1, 10] is [T//2, 10], or [1, 5*T].
         """
         if changing.size == 1:
             return None
@@ -326,7 +330,7 @@ class _Reader:
         return None
 
     def _is_added_one(self, entry: int, side: int, changing: _ChangingDigit, whole: Sequence[int]) -> bool:
-        """Return True for an entry of 1 beside a digit that stands for none of the data. side: of the digit."""
+        """Return True for an entry of 1 beside a digit that is new in the target. side: the side of the digit."""
         if not 0 <= entry < len(whole) or whole[entry] != 1 or self.parts[entry] or self.target[entry] not in (1, -1):
             return False
         there = 0
@@ -338,7 +342,9 @@ class _Reader:
         return there > here
 
     def _is_free(self, entry: int, changing: _ChangingDigit, fixed: Mapping[int, DimLike]) -> bool:
-        """Return True for an entry that can take a digit: a 0 is of one axis, and what the model computes stays."""
+        """Return True for an entry that can take a digit. A 0 takes those of its own axis only, and an entry that the
+        model computes takes none.
+        """
         copies = self.target[entry] == 0 and not self.zeros_are_sizes
         return entry not in fixed and (not copies or entry == changing.axis) and self.out[entry] % changing.size == 0
 
@@ -397,8 +403,8 @@ class _Reader:
         """Return what an entry holds with a digit in it."""
         return product([_named(self.out[entry] // changing.size, self.primes), *self.parts[entry], changing.digit.dim])
 
-    def _tell_whole_entries(self) -> None:
-        """Tell the readings again where later digits stand beside: (1, H, W) to [1, 6] is [1, H*W], not [1, 6*H]."""
+    def _restate_readings(self) -> None:
+        """Offer the readings again with all digits of an entry: (1, H, W) to [1, 6] is [1, H*W], not [1, 6*H]."""
         for changing, choice, likely, taken in self.asked:
             entries = [self._held(spot.entry, changing) for spot in likely]
             if taken < len(likely):
@@ -440,8 +446,8 @@ class _Reader:
         self.cut(dim, number)
 
     def _as_written(self, entries: Sequence[DimLike]) -> list[DimLike]:
-        """Return the entries with what the target says where that is the same: 0, -1, and what the model computes.
-        Beside the parts of what is cut, inference would not see that -1 is a number, or the items.
+        """Return the entries, with 0, -1 and what the model computes as the target has them, if they mean the same.
+        Beside the parts of a digit that is cut, a -1 is written out: inference would not find its size.
         """
         written: list[DimLike] = []
         for axis, entry in enumerate(entries):

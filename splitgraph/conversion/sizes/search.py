@@ -1,8 +1,9 @@
-"""Finds the reading of a model in which the items of a batch stay apart, and the dimensions along which items stand.
+"""Finds the reading of a model in which the items of a batch stay apart, and says which dimensions are batches.
 
 A Reshape of a batch of 1 can often be read in several ways: (S, 1, C) to [S, heads, C / heads] has the batch beside S,
-or beside the heads. With the wrong one, some later node computes over the batch, or does not fit. So another place is
-tried at the last such Reshape before the first node that is in the way, and kept if that node is no longer there.
+or beside the heads. With the wrong one, some later node computes over the batch, or does not fit. So another reading is
+tried, that of the last such Reshape before the first node that is in the way. It is kept if the first node that is in
+the way comes later then.
 """
 
 from __future__ import annotations
@@ -43,10 +44,10 @@ Given = tuple[frozenset[str], Mapping[str, str], Mapping[Reading, int], Mapping[
 class Found(NamedTuple):
     """A walk with new sizes, and what it showed.
 
-    stuck: the needs that nothing meets, with the reason. over: the node that mixes the places of a dimension, and what
-    it does, by symbol. lost: the output that lacks a dimension, by symbol. judgement: what the laws say (`laws.py`).
-    dropped: as `over` and `lost`, of dimensions that are lengths because of it. questions: about numbers of which
-    several readings fit. choices: the readings that are taken, where that is not the first one.
+    stuck: the needs that nothing meets, with the reason. over: by symbol, the node that computes over the dimension,
+    and what it does. lost: by symbol, the output that lacks the dimension. judgement: what the laws say (`laws.py`).
+    dropped: entries of `over` and `lost`, for symbols that are lengths because of them. questions: about numbers of
+    which several readings fit. choices: the readings that are taken, where that is not the first one.
     """
 
     wanted: Wanted
@@ -90,9 +91,8 @@ class Found(NamedTuple):
                 yield diagnostic("SG420", told, location, help=_ITEMS_HELP)
 
     def _merged_items(self, places: Collection[str]) -> Iterator[Diagnostic]:
-        """Yield where a first dimension that was 1 is computed over together with others. It is not told by then from
-        items that have lost their place, unless the user has said where they are. places: of what is in the way
-        besides.
+        """Yield the nodes that compute over a first dimension that was 1 and is merged with others. Items may have lost
+        their place before, unless the user has said where they are. places: of what is in the way besides.
         """
         placed = self.follower.placed
         for name in sorted((self.dropped.keys() & self.follower.over_merged.keys()) - placed):
@@ -115,47 +115,22 @@ def find_reading(
     weights: WeightReader,
     taken: Mapping[Reading, int] | None = None,
 ) -> Found:
-    """Walk a model with new sizes until nothing more can be decided. entries: what the user says of constants. before:
-    the walk over the model as it is, with the new names of its own dimensions. walk: walks the model with what it is
-    given. taken: the readings, if they are known: nothing is asked then.
+    """Return the walk with new sizes in the best reading of the model. If the items of a batch do not stay apart in it,
+    the batch is a length, and the model is walked again.
+
+    entries: what the user says of constants. before: the walk over the model as it is, with the new names of its own
+    dimensions. walk: walks the model with a follower. taken: the readings if they are known; nothing is asked then.
     """
-
-    ignored = {found.location for found in before.diagnostics if found.severity == "error"}
-    alone, met, orders = Alone(), dict[DimLike, None](), dict[tuple[InputPlace, int], Order]()
-    constants = {*_constants(before)}
-    said = (dim for each in entries.values() for dim in each.values() if isinstance(dim, Dim))
-    placed = frozenset(name for dim in said for name in symbols_of(dim))
-
-    def follow(wanted: Wanted, choices: Mapping[Reading, int]) -> Found:
-        decided = {place: dict(each) for place, each in entries.items()}
-        follower = Follower(
-            wanted,
-            operators,
-            weights,
-            constants,
-            alone,
-            decided,
-            placed,
-            choices=choices,
-            met=met,
-            is_first=not choices,
-        )
-        # Most digits are those of the last reading; what differs is found again.
-        follower.orders.update(orders)
-        walked, stuck = walk_followed(lambda: walk(follower), follower, weights)
-        orders.update(follower.orders)
-        judgement = judge(before, walked, wanted, ignored, follower.conditions)
-        over = {**items_by_number(walked, follower, wanted.batch), **follower.over}
-        return Found(wanted, walked, follower, stuck, over, _lost(walked, wanted), judgement, choices=choices)
-
+    follow = _Walks(operators, entries, before, walk, weights).follow
     dropped = dict[str, tuple[str, str]]()
     while True:
         found = follow(wanted, {})
         if taken:
-            # Only a first walk meets the dimensions that numbers may be.
+            # The first walk has found the dimensions that numbers can mean.
             found = follow(wanted, taken)
-        read = {name for each in found.follower.alternatives.values() for name in each.choice.symbols}
-        lengths = wanted.batch & found.not_apart().keys() - read - wanted.batch_of_caller
+        # Another reading may still keep the items of these symbols apart.
+        undecided = {name for each in found.follower.alternatives.values() for name in each.choice.symbols}
+        lengths = wanted.batch & found.not_apart().keys() - undecided - wanted.batch_of_caller
         if not lengths and taken is None:
             found = _with_best_reading(found, follow)
             lengths = wanted.batch & found.not_apart().keys() - wanted.batch_of_caller
@@ -163,6 +138,49 @@ def find_reading(
             return found._replace(dropped=dropped)
         dropped.update((name, found.not_apart()[name]) for name in lengths)
         wanted = replace(wanted, batch=wanted.batch - lengths)
+
+
+class _Walks:
+    """Walks a model in one reading after the other. What does not depend on the reading is kept from walk to walk."""
+
+    def __init__(
+        self,
+        operators: Operators,
+        entries: Mapping[InputPlace, Mapping[int, DimLike]],
+        before: Walked,
+        walk: Callable[[Follower], Walked],
+        weights: WeightReader,
+    ) -> None:
+        self._operators, self._entries, self._before, self._walk = operators, entries, before, walk
+        self._weights, self._constants = weights, {*_constants(before)}
+        # Nodes with errors at the old sizes.
+        self._ignored = {found.location for found in before.diagnostics if found.severity == "error"}
+        dims = (dim for each in entries.values() for dim in each.values() if isinstance(dim, Dim))
+        self._placed = frozenset(name for dim in dims for name in symbols_of(dim))
+        self._alone, self._met = Alone(), dict[DimLike, None]()
+        self._orders = dict[tuple[InputPlace, int], Order]()
+
+    def follow(self, wanted: Wanted, choices: Mapping[Reading, int]) -> Found:
+        """Return the walk in a reading. choices: the readings of numbers that are not the first ones."""
+        follower = Follower(
+            wanted,
+            self._operators,
+            self._weights,
+            self._constants,
+            self._alone,
+            {place: dict(each) for place, each in self._entries.items()},
+            self._placed,
+            choices=choices,
+            met=self._met,
+            is_first=not choices,
+        )
+        # Most digits are those of the last reading; what differs is found again.
+        follower.orders.update(self._orders)
+        walked, stuck = walk_followed(lambda: self._walk(follower), follower, self._weights)
+        self._orders.update(follower.orders)
+        judgement = judge(self._before, walked, wanted, self._ignored, follower.conditions)
+        over = {**items_by_number(walked, follower, wanted.batch), **follower.over}
+        return Found(wanted, walked, follower, stuck, over, _lost(walked, wanted), judgement, choices=choices)
 
 
 def _constants(walked: Walked) -> Iterator[tuple[GraphPath, str]]:
@@ -183,7 +201,9 @@ def _with_best_reading(found: Found, follow: Follow) -> Found:
 def _searched(
     found: Found, choices: dict[Reading, int], follow: Follow, fixed: Collection[Reading] = (), most: int = _MOST_TRIALS
 ) -> tuple[Found, dict[Reading, int]]:
-    """Try other readings until none is in the way. fixed: those that stay. most: how many are tried."""
+    """Return the walk in which nothing is in the way, or else the best one that was found, and its readings. fixed: the
+    readings that stay. most: how many are tried.
+    """
     tried = {_key(choices)}
     while (first := _first_problem(found)) is not None:
         further = _further(found, choices, first, follow, fixed, tried, len(tried) + most)
@@ -202,8 +222,10 @@ def _further(
     tried: set[frozenset[tuple[Reading, int]]],
     most: int,
 ) -> tuple[Found, dict[Reading, int]] | None:
-    """Return a reading whose first problem comes later: with another reading of one number, or else of two, as of an
-    Expand of queries and of the keys that meet them. tried: the readings that were; most: how many there may be.
+    """Return a reading whose first problem comes later; None if none is found. One number is read otherwise, or else
+    two, as an Expand of queries and one of the keys that meet them.
+
+    first: the place of the first problem. tried: the readings that were tried. most: how many may be.
     """
     waiting = [(found, choices, first)]
     for number, (state, base, problem) in enumerate(waiting):
@@ -221,41 +243,83 @@ def _further(
 
 
 def _with_questions(found: Found, choices: Mapping[Reading, int], follow: Follow) -> Found:
-    """Ask where another reading fits as well, if need be together with others of other numbers."""
-    questions: list[_SeveralFit] = []
-    # Items that stand elsewhere in several Reshapes at once are the same items.
+    """Return the walk with a question about each number of which several readings fit."""
     alternatives = found.follower.alternatives
-    fixed = {key for key in alternatives if not isinstance(key[0], InputPlace)}
-    for key, alternative in alternatives.items():
-        choice = alternative.choice
-        if not choice.is_asked:
-            continue
-        taken = min(choices.get(key, 0), len(choice.readings) - 1)
-        asked = range(len(choice.readings) if taken else choice.likely or len(choice.readings))
-        # What is cut may be a length, and so may be what a number follows, unless somebody asked for a batch. A first
-        # dimension is a batch, unless the number had to follow for that.
-        batch = found.wanted.batch_of_caller if taken and key not in fixed else found.wanted.unquestioned
-        # Of a name that is no batch nothing says that items stand there, unless they went beside others, and came back.
-        is_beside = key in fixed and not choice.is_cut and not _is_own(choice, taken)
-        names = choice.symbols - batch - (_with_own_axes(found) if is_beside else frozenset())
-        lengths = replace(found.wanted, batch=found.wanted.batch - names)
-        fitting = [*range(len(choice.readings))] if choice.is_value else [taken]
-        for each in () if choice.is_value else asked:
-            if each != taken:
-                trial = {**choices, key: each}
-                other, _ = _searched(follow(lengths, trial), trial, follow, fixed | {key}, _MOST_REPAIRS)
-                fitting += [each] if _first_problem(other) is None else []
-        if fitting == [0] and alternative.is_asked_alone:
-            alternative, fitting = alternative.only_staying(), [*range(len(choice.readings))]
-        if len(fitting) > 1:
-            ways = [choice.readings[each] for each in sorted(fitting)]
-            # Of a number, that it follows; of Reshapes, the readings that fit together.
-            follows = (way for way in ways if isinstance(way[1], Dim) and not alternative.can_only_stay)
-            first = choice.readings[taken] if key in fixed else next(follows, ways[0])
-            questions.append(_SeveralFit(alternative, ways, first))
+    # Other readings of Reshapes are not tried together: items with another place in several of them are the same items.
+    of_reshapes = {key for key in alternatives if _is_of_reshape(key)}
+    asked = [key for key, each in alternatives.items() if each.choice.is_asked]
+    possible = (_question(found, key, choices, follow, of_reshapes) for key in asked)
+    questions = [each for each in possible if each is not None]
     if len(questions) > 1:
-        questions = _together(found, questions, choices, follow, fixed)
-    return found._replace(questions=tuple(_asked(questions, found.wanted)))
+        questions = _together(found, questions, choices, follow, of_reshapes)
+    return found._replace(questions=tuple(_told(questions, found.wanted)))
+
+
+def _is_of_reshape(key: Reading) -> bool:
+    """Return True for a reading of a target of a Reshape, and not of an entry of a constant."""
+    return not isinstance(key[0], InputPlace)
+
+
+def _question(
+    found: Found, key: Reading, choices: Mapping[Reading, int], follow: Follow, fixed: Collection[Reading]
+) -> _SeveralFit | None:
+    """Return the question about a number; None if only one of its readings fits. fixed: as for `_fitting`."""
+    alternative = found.follower.alternatives[key]
+    readings = alternative.choice.readings
+    taken = min(choices.get(key, 0), len(readings) - 1)
+    fitting = sorted(_fitting(found, key, taken, choices, follow, fixed))
+    if fitting == [0] and alternative.is_asked_alone:
+        alternative, fitting = alternative.only_staying(), [*range(len(readings))]
+    if len(fitting) == 1:
+        return None
+    ways = [readings[each] for each in fitting]
+    if _is_of_reshape(key):
+        # The readings that are taken fit together.
+        return _SeveralFit(alternative, ways, readings[taken])
+    follows = (way for way in ways if isinstance(way[1], Dim) and not alternative.can_only_stay)
+    return _SeveralFit(alternative, ways, next(follows, ways[0]))
+
+
+def _fitting(
+    found: Found,
+    key: Reading,
+    taken: int,
+    choices: Mapping[Reading, int],
+    follow: Follow,
+    fixed: Collection[Reading],
+) -> list[int]:
+    """Return which readings of a number fit, if need be together with other readings of other numbers.
+
+    taken: the reading of the number that was found to fit. fixed: the readings that stay while others are tried.
+    """
+    choice = found.follower.alternatives[key].choice
+    count = len(choice.readings)
+    if choice.is_value:
+        return [*range(count)]
+    wanted = _with_lengths(found, key, taken)
+    fitting = [taken]
+    for each in range(count if taken else choice.likely or count):
+        if each != taken:
+            trial = {**choices, key: each}
+            other, _ = _searched(follow(wanted, trial), trial, follow, {*fixed, key}, _MOST_REPAIRS)
+            if _first_problem(other) is None:
+                fitting.append(each)
+    return fitting
+
+
+def _with_lengths(found: Found, key: Reading, taken: int) -> Wanted:
+    """Return the wanted sizes for a trial of another reading of a number. The symbols in its readings are lengths
+    there, over which nodes may compute, unless it is known that items stand along them.
+
+    That is known of a batch that the caller names; of a first dimension, unless the number had to follow so that its
+    items stay apart; and, if a Reshape merges the symbol with others, of a symbol that comes back to an axis of its own
+    in each output.
+    """
+    choice, wanted = found.follower.alternatives[key].choice, found.wanted
+    batch = wanted.unquestioned if _is_of_reshape(key) or not taken else wanted.batch_of_caller
+    is_merged = _is_of_reshape(key) and not choice.is_cut and not _is_own(choice, taken)
+    lengths = choice.symbols - batch - (_with_own_axes(found) if is_merged else frozenset())
+    return replace(wanted, batch=wanted.batch - lengths)
 
 
 def _together(
@@ -306,37 +370,42 @@ class _SeveralFit(NamedTuple):
     first: tuple[int, DimLike]
 
 
-def _asked(questions: Sequence[_SeveralFit], wanted: Wanted) -> Iterator[Diagnostic]:
-    """Yield the questions, the first with the options that answer all of them."""
+def _told(questions: Sequence[_SeveralFit], wanted: Wanted) -> Iterator[Diagnostic]:
+    """Yield the finding for each question. The first one has the options that answer all questions."""
     answers = [_answer(each.alternative, each.first) for each in questions if not each.alternative.is_attribute]
     all_follow = all(isinstance(each.first[1], Dim) or each.alternative.can_only_stay for each in questions)
+    how = "if each follows" if all_follow else "so that they fit"
     for number, (alternative, ways, _) in enumerate(questions):
-        location = alternative.location
-        form = "{}" if alternative.stays is None else alternative.stays.form
-        spelled = [form.format(says) for _, says in ways]
-        told = [
-            f"{text} whatever the size of the data" if isinstance(says, int) else text
-            for text, (_, says) in zip(spelled, ways, strict=True)
-        ]
-        if len({entry for entry, _ in ways}) > 1:
-            told = [f"{text} as entry {entry}" for text, (entry, _) in zip(told, ways, strict=True)]
-            text = f"its numbers can mean {', or '.join(told)}"
-        else:
-            text = f"entry {ways[0][0]} can mean {', or '.join(told)}"
-        help = f"Say which: reshape {', or '.join(_answer(alternative, way) for way in ways)}."
-        if alternative.stays is not None and alternative.can_only_stay:
-            help = f"If it stays: reshape {_answer(alternative, ways[0])}. {alternative.stays.otherwise}"
-        if alternative.is_attribute:
-            help = (
-                "The number is in an attribute. Upgrade the model to an opset that has it in an input, and ask again."
-            )
-        elif number == 0 and len(questions) > 1:
-            how = "if each follows" if all_follow else "so that they fit"
+        text, help = _meanings(alternative, ways), _help(alternative, ways)
+        if number == 0 and len(questions) > 1 and not alternative.is_attribute:
             help += f" All questions at once, {how}: {' '.join(answers)}"
-        yield diagnostic("SG421", wanted.spelled(text), location, help=wanted.spelled(help))
+        yield diagnostic("SG421", wanted.spelled(text), alternative.location, help=wanted.spelled(help))
+
+
+def _meanings(alternative: Alternative, ways: Sequence[tuple[int, DimLike]]) -> str:
+    """Return the text of a question: what the number can mean."""
+    form = "{}" if alternative.stays is None else alternative.stays.form
+    is_of_one_entry = len({entry for entry, _ in ways}) == 1
+    meanings = []
+    for entry, says in ways:
+        stays = " whatever the size of the data" if isinstance(says, int) else ""
+        place = "" if is_of_one_entry else f" as entry {entry}"
+        meanings.append(f"{form.format(says)}{stays}{place}")
+    subject = f"entry {ways[0][0]}" if is_of_one_entry else "its numbers"
+    return f"{subject} can mean {', or '.join(meanings)}"
+
+
+def _help(alternative: Alternative, ways: Sequence[tuple[int, DimLike]]) -> str:
+    """Return the advice of a question: the options that answer it."""
+    if alternative.is_attribute:
+        return "The number is in an attribute. Upgrade the model to an opset that has it in an input, and ask again."
+    if alternative.stays is not None and alternative.can_only_stay:
+        return f"If it stays: reshape {_answer(alternative, ways[0])}. {alternative.stays.otherwise}"
+    return f"Say which: reshape {', or '.join(_answer(alternative, way) for way in ways)}."
 
 
 def _answer(alternative: Alternative, way: tuple[int, DimLike]) -> str:
+    """Return the options that say that a number has a meaning, at each node that is read alike."""
     entry, says = way
     option, told = ("keep", "") if isinstance(says, int) else ("follow", f"={says}")
     return " ".join(f'--{option} "{location}[{entry}]{told}"' for location in alternative.locations)
@@ -385,7 +454,7 @@ def _order(walked: Walked) -> dict[str, tuple[object, ...]]:
 
 
 def _lost(walked: Walked, wanted: Wanted) -> dict[str, tuple[str, str]]:
-    """Return the symbols that an output does not have, though it is computed from inputs that have them."""
+    """Return the symbols of batches that an output lacks, although it is computed from inputs that have them."""
     main = next((scope for scope in walked.scopes if scope.path == MAIN), None)
     if main is None or main.is_function:
         return {}
@@ -397,7 +466,7 @@ def _lost(walked: Walked, wanted: Wanted) -> dict[str, tuple[str, str]]:
             if output.name in reached and shape is not None and None not in shape:
                 generated = [dim for dim in shape if isinstance(dim, Dim) and not symbols_of(dim) <= _known(wanted)]
                 if generated and name not in wanted.unquestioned:
-                    # Beyond the first axis, a length is likelier than items that stand nobody knows where.
+                    # A dimension that is not the first one is more likely a length than a batch of unknown place.
                     found[name] = f"main/{output.name}", f"nothing says where the output {output.name!r} has {name}"
                 elif not generated and not any(isinstance(dim, Dim) and name in symbols_of(dim) for dim in shape):
                     found[name] = f"main/{output.name}", f"the output {output.name!r} has no dimension {name}"
@@ -409,7 +478,7 @@ def _known(wanted: Wanted) -> set[str]:
 
 
 def _reached(graph: GraphProto, names: Collection[str]) -> set[str]:
-    """Return the values that are computed from some, and not from their shapes alone."""
+    """Return the values that are computed from the elements of some others, and not from their shapes alone."""
     reached = set(names)
     for node in graph.node:
         if node.op_type not in _READ_SHAPES and not reached.isdisjoint(_read_by(node)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -46,55 +46,56 @@ class SizeWriter:
         replacements: list[tuple[Scope, int, Replacement]] = []
         for scope in self.root:
             for index in sorted(self._edited(scope.path)):
-                replacement = self._replacement(scope, index)
-                if replacement is not None:
-                    replacements.append((scope, index, replacement))
+                replacements.append((scope, index, self._replacement(scope, index)))
         self.plan.replace_all(replacements)
 
     def _edited(self, path: GraphPath) -> set[int]:
+        """Return the nodes of a graph that change."""
         follower = self.follower
         places: list[NodePlace] = [*follower.edits, *follower.attributes, *follower.values, *follower.taking_all]
         places += [each[:2] for each in follower.expanded]
         return {index for where, index in places if where == path}
 
-    def _replacement(self, scope: Scope, index: int) -> Replacement | None:
-        node = scope.nodes[index]
+    def _replacement(self, scope: Scope, index: int) -> Replacement:
+        """Return what stands in place of a node: the node with its edits, behind the nodes that it needs for them."""
+        node, place, follower = scope.nodes[index], (scope.path, index), self.follower
         edited, draft = Node.of(node), self._draft(scope, node_label(node, index))
-        weights = WeightWriter(draft, self.follower.wanted)
+        weights = WeightWriter(draft, follower.wanted)
         why: list[str] = []
-        for position, contents in sorted(self.follower.edits.get((scope.path, index), {}).items()):
+        for position, contents in sorted(follower.edits.get(place, {}).items()):
             why.append(f"{_operand(node, position)} {_spelled(contents)}")
             self._write_elements(draft, edited, position, contents)
-        for position, entries in sorted(self.follower.values.get((scope.path, index), {}).items()):
+        for position, entries in sorted(follower.values.get(place, {}).items()):
             why.append(f"computes with {', '.join(map(str, entries.values()))}")
             name = node.input[position]
             edited.inputs[position] = weights.with_sizes(name, self._type(scope, name), entries)
-        for name, numbers in self.follower.attributes.get((scope.path, index), {}).items():
-            edited.attributes.pop(name, None)
-            if numbers is not None:
-                edited.attributes[name] = make_attribute(name, numbers)
+        for name, numbers in follower.attributes.get(place, {}).items():
             why.append("equal parts" if numbers is None else f"{name} {list(numbers)}")
-        if (scope.path, index) in self.follower.taking_all:
+            _set_attribute(edited, name, numbers)
+        if place in follower.taking_all:
             why.append("takes everything")
-            edited.op_type = GLOBAL[node.op_type]
-            kept = {name: each for name, each in edited.attributes.items() if name in ATTRIBUTES_OF_GLOBAL}
-            edited.attributes = kept
-        for position, name in enumerate(node.input):
+            _make_global(edited)
+        why += self._expand_inputs(scope, index, edited, weights)
+        told = f"follows the sizes: {', '.join(why)}"
+        return Replacement([*draft.nodes, edited], draft.constants, told, node.op_type, edited.op_type)
+
+    def _expand_inputs(self, scope: Scope, index: int, edited: Node, weights: WeightWriter[str]) -> Iterator[str]:
+        """Give inputs the dimensions that they get along axes. Yield what is done, for the reason of the change."""
+        for position, name in enumerate(scope.nodes[index].input):
             place = InputPlace(scope.path, index, position)
             axes, known = self.follower.expanded.get(place), self._type(scope, name)
             if axes:
                 edited.inputs[position] = weights.expanded(self.follower, place, name, known, axes)
                 shape: list[Any] = [axes.get(axis, dim) for axis, dim in enumerate(known.shape or ())]
-                why.append(f"{name!r} is repeated to {_spelled(shape)}")
-        told = f"follows the sizes: {', '.join(why)}"
-        return Replacement([*draft.nodes, edited], draft.constants, told, node.op_type, edited.op_type)
+                yield f"{name!r} is repeated to {_spelled(shape)}"
 
     def _draft(self, scope: Scope, prefix: str) -> SizeDraft:
-        # Sizes alone are shared by nodes: each of them may turn out to be read by nobody.
+        # Nodes share only sizes. A node that computes anything else may turn out to have no reader.
         written = WrittenSizes(self._computed.setdefault(scope.path, {}))
         return SizeDraft(self.plan, self.names, scope, prefix, self.follower.wanted.places, written)
 
     def _write_elements(self, draft: SizeDraft, edited: Node, position: int, contents: Contents) -> None:
+        """Give an input of a node these elements, at the new sizes."""
         items: list[DimLike] = [self.follower.wanted.after(item) for item in contents.items]  # type: ignore[arg-type]
         if edited.op_type == "Split" and len(set(items)) == 1 and self._are_parts(draft, edited, items):
             equal_parts(edited, draft.opset, len(items))
@@ -137,6 +138,19 @@ _OPERANDS = {
     "Tile": {1: "repeats"},
     "TopK": {1: "k"},
 }
+
+
+def _set_attribute(edited: Node, name: str, numbers: tuple[int, ...] | None) -> None:
+    """Give a node these numbers as an attribute; None removes the attribute."""
+    edited.attributes.pop(name, None)
+    if numbers is not None:
+        edited.attributes[name] = make_attribute(name, numbers)
+
+
+def _make_global(edited: Node) -> None:
+    """Make a pooling one that takes all of each dimension."""
+    edited.op_type = GLOBAL[edited.op_type]
+    edited.attributes = {name: each for name, each in edited.attributes.items() if name in ATTRIBUTES_OF_GLOBAL}
 
 
 def _operand(node: NodeProto, position: int) -> str:
