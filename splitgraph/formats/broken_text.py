@@ -1,4 +1,4 @@
-"""Strings of a model that are not UTF-8: protobuf hands them out as bytes, which no later code expects."""
+"""Finds strings of a model that are not UTF-8: protobuf hands them out as bytes, which no later code expects."""
 
 from __future__ import annotations
 

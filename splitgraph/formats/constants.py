@@ -1,4 +1,4 @@
-"""Constant tensors and attributes: whether those of two models are the same, and what a person reads of one.
+"""Compares constant tensors and attributes of two models, and spells them for people.
 
 Tensors are compared by their elements, wherever these are: in memory, in the model's file, in a data file, or in the
 .bin of an IR. Large ones are read in blocks and never as a whole.

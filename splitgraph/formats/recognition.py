@@ -1,4 +1,4 @@
-"""What a file looks like, from its name and its first bytes, and the error that refuses a file."""
+"""Recognises what kind of file a file is, by its name and its first bytes; and makes the error that refuses one."""
 
 from __future__ import annotations
 

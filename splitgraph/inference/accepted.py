@@ -1,4 +1,4 @@
-"""Findings that the user accepts: which nodes they set aside, and which acceptances are stale.
+"""Says which nodes are set aside by findings that the user accepts, and which acceptances no finding needs.
 
 A node that is set aside is inferred like a node of an unknown operator, so that nothing is concluded from it.
 """

@@ -1,4 +1,4 @@
-"""How large a model is: its parameters, their bytes, and the multiply-adds of a run as an expression of its symbols.
+"""Counts the parameters of a model, their bytes, and the multiply-adds of a run as an expression of its symbols.
 
 A multiply-add is one product that is added to a sum, as matrix products, convolutions, recurrent layers and attention
 make them; element by element, other operators take little. A subgraph counts once, whatever a loop repeats; what is

@@ -1,4 +1,4 @@
-"""Merge declared and inferred types, and report contradictions."""
+"""Merges declared and inferred types, and reports contradictions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Nodes in the form of another version: exporters write `axes` of ReduceMean as an attribute into models at opset 18.
+"""Finds nodes that have the form of another version of their operator.
+
+Exporters write `axes` of ReduceMean as an attribute into models at opset 18, for example.
 
 A form is what the numbers of inputs and outputs, the attributes and the types of a node show. It names a version only
 if all versions that the node fits are older than that of its model, or all newer; then the nearest one is meant.

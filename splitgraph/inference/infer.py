@@ -1,4 +1,4 @@
-"""Inference of a whole model.
+"""Infers the types, shapes and splits of a whole model.
 
 What comes in: a model, the sizes that the caller gives, and what the caller permits (`task.py`). What happens: every
 node of the main graph is walked (`walk.py`), then the functions as written; a second walk follows if the first one

@@ -1,4 +1,4 @@
-"""How a node is read: whether it is legal, and which rule infers it.
+"""Reads a node by its signature: is it legal, and which rule infers it?
 
 That depends on the node's signature: the operator, its attributes, how many outputs the node has, and which inputs are
 given with which element types. It hardly ever depends on dimensions, so it is decided once for each signature.

@@ -1,4 +1,4 @@
-"""What is said of a model: findings, splits, requirements, and the results for each graph.
+"""Records what an inference finds: findings, splits, requirements, and the results for each graph.
 
 `Record` holds it all. Its `Journal` lets an equal call say the same again, its `OpenBranches` keep apart what may never
 run, and its `TensorCheck` looks at tensors. `advise` adds what to do about an invalid node.

@@ -1,4 +1,4 @@
-"""Dimensions and requirements as they are reported.
+"""Prepares dimensions and requirements for reports.
 
 They are simplified by all that is known at the end (`TypeSimplifier`), and get shown names (`ShownNames`).
 Requirements that others imply are left out (`Requirements`).

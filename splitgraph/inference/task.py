@@ -1,4 +1,4 @@
-"""What is asked: a model, the sizes that the caller gives, and the options of its inference.
+"""The task of an inference: a model, the sizes that the caller gives, and the options.
 
 `Task` holds it all. `read_sizes` makes the caller's sizes from what was typed; `fix_sizes` writes them into a model.
 """

@@ -1,4 +1,4 @@
-"""Shapes that a model declares of inner values, and that are wrong: some runtimes believe them over the nodes."""
+"""Finds wrong shapes that a model declares of inner values: some runtimes believe them over the nodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Errors that come of the sizes that a caller gives: one for each requirement that they violate."""
+"""Reports errors that the caller's sizes cause: one for each requirement that they violate."""
 
 from __future__ import annotations
 

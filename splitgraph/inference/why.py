@@ -1,4 +1,4 @@
-"""Where the dimensions of a value come from: node by node, back to the inputs of the model.
+"""Finds where the dimensions of a value come from: node by node, back to the inputs of the model.
 
 What a node reads is decided by inferring it again, alone: with one dimension or element of an input unknown, is the
 dimension of the output still the same? So a weight whose size only has to fit is not followed, and neither is the data

@@ -1,4 +1,4 @@
-"""`splitgraph.map_models`."""
+"""`splitgraph.map_models`: runs a verb on many models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is imported when it is first used, by whichever thread comes first.
+"""Imports modules when they are first used, in whatever thread that happens.
 
 A module that says `from splitgraph.model.deferred import np` does not import NumPy; `np.asarray(...)` does. The same
 holds for parts of onnx beyond its messages.

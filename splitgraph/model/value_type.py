@@ -1,4 +1,4 @@
-"""What is known of a value.
+"""Records of what is known of a value.
 
 `ValueType`: its kind, element type and shape. `Contents`: the elements of a small tensor. `SequenceInfo`: the members
 of a sequence.

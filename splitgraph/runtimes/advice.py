@@ -1,4 +1,4 @@
-"""What to do about a check of a target: one line for each check, after the model was converted for the target."""
+"""Says in one line what to do about a check for a target, once the model was converted for the target."""
 
 from __future__ import annotations
 

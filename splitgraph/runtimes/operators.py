@@ -1,4 +1,4 @@
-"""What is known of operators of a runtime that cannot be run, from its documents; and of the layers of an IR.
+"""Reads what is known of the operators of a runtime that cannot be run, from its documents; and of the layers of an IR.
 
 The file of such a runtime in `table/operators/` holds what its public documents say: which operators it reads, with
 which element types, and the traits with which it does not. `measured.py` reads the files of the others.

@@ -1,4 +1,4 @@
-"""Several nodes that runtimes take for one: what such a pattern is told at its last node."""
+"""Finds several nodes that runtimes take for one operator. Such a pattern is a factor of its last node."""
 
 from __future__ import annotations
 

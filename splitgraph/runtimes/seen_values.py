@@ -1,4 +1,4 @@
-"""What the readers of factors see of the values of a node, and the words for axes and lists."""
+"""Shows the readers of factors the values of a node; and has the words for axes and lists."""
 
 from __future__ import annotations
 

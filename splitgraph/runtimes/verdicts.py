@@ -1,4 +1,4 @@
-"""What measured cases say of a node: the rule of the table of operators.
+"""Judges a node by measured cases: the rule of the table of operators.
 
 A case has factors, as `splitgraph.runtimes.factors` reads them, and an answer. A factor is seen if a case with it runs.
 A case that fails blames a factor if this is its only one that is not seen. Where all are seen, what it changes is to

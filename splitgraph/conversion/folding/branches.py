@@ -1,4 +1,4 @@
-"""An If with a condition that is the same in every run becomes the nodes of the branch that runs."""
+"""Replaces an If whose condition is the same in every run by the nodes of the branch that runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nodes that give what they get: what reads them reads their input instead. Equal constants become one in the same way.
+"""Removes nodes that give what they get: their readers read their input instead. Equal constants become one constant.
 
 A node whose output a graph gives stays: the name of that output has to be made by something.
 """

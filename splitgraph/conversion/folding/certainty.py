@@ -1,4 +1,4 @@
-"""Which results of onnx's evaluator every runtime gives alike, bit for bit.
+"""Says which results of onnx's evaluator are the same in every runtime, bit for bit.
 
 Runtimes round sums and functions such as Sin in their own ways, wrap or saturate integers that overflow, and order NaN
 and -0.0 as they like. The specification leaves that open, so that such results are not known.

@@ -1,4 +1,4 @@
-"""Values that are the same in every run become constants.
+"""Replaces values that are the same in every run by constants.
 
 The node that makes the value goes, and a constant takes the name of its output: what reads it, also in subgraphs, stays
 as it is, and the plan drops what only fed the node.

@@ -1,4 +1,4 @@
-"""Removes what a model declares of inner values and what does not hold."""
+"""Removes wrong shapes that a model declares of inner values."""
 
 from __future__ import annotations
 

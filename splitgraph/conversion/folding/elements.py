@@ -1,4 +1,4 @@
-"""The elements of values that are the same in every run."""
+"""Finds values that are the same in every run, and their elements."""
 
 from __future__ import annotations
 

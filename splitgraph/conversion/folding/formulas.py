@@ -1,4 +1,4 @@
-"""What no reading says is computed by the shortest formula over the sizes of inputs, if that takes fewer nodes.
+"""Computes sizes by the shortest formula over the sizes of inputs, if that takes fewer nodes.
 
 Exporters compute each target of a Reshape anew: Shape, Gather, Unsqueeze and Concat for each. Inference follows all of
 that, so that a target is known as numbers and dimensions. The dimensions of inputs, and what is computed from them, is

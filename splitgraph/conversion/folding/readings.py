@@ -1,4 +1,4 @@
-"""Sizes that a node reads, written in what its operator offers. Then no node has to compute them.
+"""Writes the sizes that a node reads as numbers, if its operator has such. Then no node has to compute them.
 
 A target of Reshape has 0 for a dimension of the data and -1 for the only other one, one of Expand has 1 for a dimension
 that stays. A Slice goes to the end of a dimension, or counts from it; a Split makes equal parts.

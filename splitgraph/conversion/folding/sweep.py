@@ -1,4 +1,4 @@
-"""Nodes that nothing depends on go, and so do constants that nobody reads any more."""
+"""Removes nodes on which nothing depends, and constants that nobody reads any more."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who makes and who reads each value of a root: a main graph or a function, with its subgraphs."""
+"""Says which node makes each value, and which nodes read it, in a root: a main graph or a function, with subgraphs."""
 
 from __future__ import annotations
 

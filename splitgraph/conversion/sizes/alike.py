@@ -1,4 +1,4 @@
-"""Weights that are equal along an axis, so that they do not say whether the axis follows a length or stays.
+"""Asks about weights that are equal along an axis: nothing in them shows whether the axis follows a length or stays.
 
 - Weights of 1 along a length that was 1: they are the same for each place, or they are a table of one row. The same
   holds for what is computed from them: `[0] < lengths` is the mask of one place, or compares each place with 0.

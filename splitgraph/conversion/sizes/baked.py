@@ -1,4 +1,4 @@
-"""Names of a model whose constants have one size baked in: the model runs at that size only."""
+"""Finds the names of dimensions that can have one size only, because constants of the model have that size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which values a node passes to its bodies, and takes from them, in ONNX and in OpenVINO IR."""
+"""Says which values a node passes to its bodies, and takes from them, in ONNX and in OpenVINO IR."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""Constants that are outputs of the model: a number in them may say a size, and an axis may have one. No node reads
-them, so that no node shows it.
+"""Gives each constant that is an output of the model a node that reads it.
+
+A number in such a constant may say a size, and an axis may have one. Rules see nodes, so without a reader no rule would
+ask about it.
 """
 
 from __future__ import annotations

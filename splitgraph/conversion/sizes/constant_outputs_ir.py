@@ -1,4 +1,4 @@
-"""Constants that are results of an IR: an Identity reads each, as `constant_outputs.py` has it for onnx models."""
+"""Gives each constant that is a result of an IR an Identity that reads it, as `constant_outputs.py` does for ONNX."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Write a model with other sizes: its inputs get them, and the constants that say an old size follow."""
+"""Writes a model with other sizes: its inputs get them, and the constants that say an old size follow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Write an OpenVINO IR with other sizes: its Parameters get them, and the constants that say an old size follow."""
+"""Writes an OpenVINO IR with other sizes: its Parameters get them, and the constants that say an old size follow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nodes and constants that compute sizes from the inputs of a model, to stand before one node of it."""
+"""Drafts the nodes and constants that compute sizes from the inputs of a model, to be put before one of its nodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sizes as formulas that a run computes from the shapes of the inputs, in any format."""
+"""Writes sizes as formulas that a run computes from the shapes of the inputs, in any format."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Weights that count the places of grids along one axis: of one grid, or of several, one after the other.
+"""Recognises weights that count the places of one grid along an axis, or of several grids one after the other.
 
 A detector has the centre of each place of its maps in one list, the maps of all levels joined: 80 x 80, 40 x 40 and
 20 x 20 places. The node that reads the list needs it to have what a Concat of the maps has. So each map says how many

@@ -1,4 +1,4 @@
-"""The laws of new sizes, as a check of two walks: over the model as it was, and over the model with its new sizes.
+"""Checks the laws of new sizes on two walks: over the model as it was, and over the model with its new sizes.
 
 In the second walk a size that changes has a name, `N` for 8; the model's own names stay in both. Relations and
 dimensions are compared at many sizes, not proved: all names together take each size up to 12.

@@ -1,4 +1,4 @@
-"""Tell along which axes a node mixes places: it sums, sorts or normalises over them, or takes some by their number.
+"""Says along which axes a node mixes places: it sums, sorts or normalises over them, or takes some by their number.
 
 Such an axis cannot be a batch. Each operator of onnx is listed here or in `APART`. An operator in `APART` handles each
 place of every axis by itself, or moves whole places. Nothing is known of any other operator.

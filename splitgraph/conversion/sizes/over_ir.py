@@ -1,4 +1,4 @@
-"""Tell along which axes a layer of OpenVINO mixes places, as `over.py` does for onnx's operators.
+"""Says along which axes a layer of OpenVINO mixes places, as `over.py` does for onnx's operators.
 
 Each layer is listed here or in `APART_LAYERS`. Nothing is known of any other layer: those that take boxes of images,
 decode sequences, or read bags of embeddings say in the elements of an input which item they take.

@@ -1,4 +1,4 @@
-"""Readings of numbers that say a size, or a place along a dimension that changes: each follows, or stays.
+"""Reads numbers that say a size, or a place along a dimension that changes: each of them follows, or stays.
 
 The first reading of a number is that it stays, so that nothing changes unless it is in the way (`search.py`). A place
 in the second half may count from the end; a number that is an old size may be that dimension.

@@ -1,4 +1,4 @@
-"""The rounds in which sizes are followed, what the user says of them, and what is in the way in the end."""
+"""Walks a model in rounds until all sizes are followed, reads what the user says, and lists what is in the way."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the operators of onnx say about sizes: constants are read as dimensions, and what a node needs is noted.
+"""The rules of ONNX's operators for new sizes: they read constants as dimensions, and note which sizes a node needs.
 
 Each rule sees one node (`Site`). It may give constants of the node other elements, so that what follows has the right
 dimensions, and it says which other values have a size that the node needs to change (`Need`).

@@ -1,4 +1,4 @@
-"""What the layers of OpenVINO say about sizes: the rules of ONNX, with attributes and inputs where a layer has them.
+"""The rules of OpenVINO's layers for new sizes: those of ONNX, with attributes and inputs where a layer has them.
 
 Nodes are those of the mirror of an IR, whose attributes are texts.
 """

@@ -1,4 +1,4 @@
-"""Numbers that a model computes with, and that may say a size: the width by which the number of a pixel is divided.
+"""Reads numbers with which a model computes, and that may be sizes: the width that divides the number of a pixel.
 
 Such a number changes no dimension, so that no later node decides what it means. Where it is the size of a length, or
 the last place along it, it is asked. The size of a batch is no such number: `items.py` says what a model makes of that.

@@ -1,4 +1,4 @@
-"""What the elements of weights are along an axis: of weights in the model, in its file, or in its data files."""
+"""Reads what weights are along an axis. The weights are in the model, in its file, or in its data files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Weights of another size, written by the operators of ONNX in any format: what they are along their axes tells how."""
+"""Writes weights of another size with the operators of ONNX, in any format, from what they are along their axes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Windows of a pooling that are as large as what they pool: a global pooling, or a window of this size at any size.
+"""Reads windows that are as large as the data that they pool: they take all of it at any size, or keep their size.
 
 The window is an attribute, which holds numbers. So the pooling that takes everything at any size is written as a global
 one, which onnx has and an IR has not: there, the window can only stay.

@@ -1,4 +1,4 @@
-"""Converting a model for a target: opset, forms of splits, functions and IR version, as far as the target needs it."""
+"""Converts a model for a target: opset, forms of splits, functions and IR version, as far as the target needs it."""
 
 from __future__ import annotations
 

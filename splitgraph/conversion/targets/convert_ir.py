@@ -1,4 +1,4 @@
-"""Converting an OpenVINO IR for a release of OpenVINO: its splits, which have two forms."""
+"""Converts an OpenVINO IR for a release of OpenVINO: its splits, which have two forms."""
 
 from __future__ import annotations
 

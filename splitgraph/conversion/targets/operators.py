@@ -1,4 +1,4 @@
-"""Write the operators of a model that a runtime does not read with others: one round of a conversion for a target."""
+"""Writes operators that a runtime does not read as other operators: one round of a conversion for a target."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The opsets at which a runtime may read a model: estimated from the table of operators, over all nodes at once."""
+"""Estimates the opsets at which a runtime may read a model, from the table of operators, over all nodes at once."""
 
 from __future__ import annotations
 

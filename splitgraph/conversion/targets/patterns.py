@@ -1,4 +1,4 @@
-"""Part the nodes of a pattern that a runtime takes for one operator and fails at."""
+"""Separates the nodes of a pattern that a runtime takes for one operator, and at which it fails."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A model that is converted for several targets: what does not depend on the target is done once."""
+"""Does once what several conversions of a model share: all that does not depend on the target."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ways to write a split at the opset of its model, and the first one that a target is known to read."""
+"""Lists the ways to write a split at the opset of its model, and finds the first one that a target is known to read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Write the splits of a model as a runtime reads them: one round of a conversion for a target."""
+"""Writes the splits of a model as a runtime reads them: one round of a conversion for a target."""
 
 from __future__ import annotations
 

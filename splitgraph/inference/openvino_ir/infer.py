@@ -1,4 +1,4 @@
-"""Inference of a whole OpenVINO IR."""
+"""Infers the types, shapes and splits of a whole OpenVINO IR."""
 
 from __future__ import annotations
 
