@@ -90,7 +90,7 @@ def _same_dtype(site: _Site) -> bool:
 
 
 def _drops_nothing(site: _Site) -> bool:
-    """Dropout outside of training."""
+    """Return True for a Dropout outside of training."""
     return site.attribute("is_test") in (None, 1) and site.is_absent_or_all(2, 0)
 
 
@@ -115,9 +115,11 @@ def _is_alone(site: _Site) -> bool:
 
 
 def _neutral(number: int, *positions: int) -> Callable[[_Site], int | None]:
-    """An operand that is this number changes nothing. positions: where it may be. A list of such numbers is a weight as
-    it was before training, and runtimes look for the node when they put layers together.
+    """Return a function for an operator that an operand of this number makes do nothing; it returns the other operand.
+    positions: where the number may be.
     """
+    # A list of such numbers is no number, but a weight as it was before training. Runtimes look for nodes with weights
+    # when they fuse layers.
 
     def other(site: _Site) -> int | None:
         for position in positions:
@@ -131,7 +133,7 @@ def _neutral(number: int, *positions: int) -> Callable[[_Site], int | None]:
 
 
 def _neutral_of_integers(number: int, *positions: int) -> Callable[[_Site], int | None]:
-    """The same for integers only: -0.0 + 0.0 is 0.0."""
+    """Do as `_neutral` for integers only: with floats, -0.0 + 0.0 is 0.0."""
     other = _neutral(number, *positions)
     return lambda site: (
         other(site) if (site.type_of(site.node.output[0]).dtype or "").startswith(("int", "uint")) else None
@@ -139,7 +141,7 @@ def _neutral_of_integers(number: int, *positions: int) -> Callable[[_Site], int 
 
 
 def _chosen(site: _Site) -> int | None:
-    """Where with a condition that is the same for all elements."""
+    """Return the operand that a Where takes, if its condition is the same for all elements."""
     for position, truth in ((1, 1), (2, 0)):
         if site.is_all(0, truth) and site.has_shape_of(position):
             return position

@@ -50,8 +50,7 @@ def convert_ir_sizes(model: OpenVINOModel, sizes: NewSizes) -> Rewrite[OpenVINOM
 def convert_ir_to(
     model: OpenVINOModel, wanted: Wanted, sizes: NewSizes, taken: Mapping[Reading, int] | None = None
 ) -> tuple[Rewrite[OpenVINOModel], Given]:
-    """Do what `convert_ir_sizes` does, with sizes that were read before. Return the rewrite, and what `GivenSizes`
-    tells of it beside the sizes that were asked for.
+    """Return the rewrite of an IR to sizes that were read before, and what `GivenSizes` holds besides these sizes.
 
     wanted: the sizes as read from `sizes`. taken: the readings of numbers, if they are known (see `find_reading`).
     """

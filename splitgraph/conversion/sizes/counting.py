@@ -145,7 +145,7 @@ class Counting:
         raise Stuck(f"{producer.location} does not multiply by {stride}")
 
     def _added(self, producer: Producer, digits: tuple[DimLike, ...], stride: DimLike) -> list[_Count]:
-        """One of the two counts the first digits, and the other one the rest."""
+        """Return the weights of a sum that count: one operand counts the first digits, and the other the rest."""
         node, reasons = producer.node, [f"{producer.location} does not count [{', '.join(map(str, digits))}]"]
         for number in range(1, len(digits)):
             inner = product([*digits[number:], stride])
@@ -160,7 +160,9 @@ class Counting:
     def _of_weights(
         self, place: InputPlace, array: Any, name: str, digits: tuple[DimLike, ...], stride: DimLike
     ) -> list[_Count]:
-        """A list of numbers counts one digit, from 0, in steps; of a batch of 1, that is a 0."""
+        """Return the weights if they are a list that counts one digit, from 0 and in steps of `stride`; a 0 counts a
+        batch of 1. Raises Stuck for others.
+        """
         wanted, (dim, *others) = self._follower.wanted, digits
         old = wanted.before(dim)
         axis = next((axis for axis, size in enumerate(array.shape) if size == old), None)

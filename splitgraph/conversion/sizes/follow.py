@@ -335,13 +335,13 @@ class Site:
         entry: int | None = None,
         digits: Sequence[DimLike] = (),
     ) -> None:
-        """An input has to get a dimension along an axis, where it has a number. entry, digits: as in `Need`."""
+        """Note that an input needs a dimension along an axis where it has a number. entry, digits: as in `Need`."""
         ctx = self.ctx
         found = Need(self.place(position), ctx.node.input[position], axis, dim, ctx.location, entry, tuple(digits))
         self.follower.needs.append(found)
 
     def fit_sizes(self) -> None:
-        """Sizes that the node needs to be equal change together."""
+        """Let sizes that the node needs to be equal change together."""
         if not any(map(self.wanted.changes, (dim for known in self.ctx.inputs if known for dim in known.shape or ()))):
             return
         for group in self.equal_sizes(self.given()):
@@ -363,7 +363,7 @@ class Site:
         ]
 
     def equal_sizes(self, given: Sequence[Given | None]) -> Iterator[list[Source]]:
-        """Yield the dimensions of inputs that the node needs to be equal."""
+        """Yield the groups of dimensions of inputs that the node needs to be equal."""
         node, said_by = self.ctx.node, self.follower.operators.saying.get(self.ctx.node.op_type)
         for group in self.follower.alone.equal_sizes(node, self.ctx.walk.imports, given, said_by):
             yield [source for source in group if not source.is_element]
@@ -387,7 +387,7 @@ class Site:
                 self.follower.conditions.append(needed)
 
     def need_if_fixed(self, position: int, axis: int, own: DimLike, dim: DimLike) -> None:
-        """The same, if the input has the old size there."""
+        """Let an input get a dimension along an axis, as `need` does, if it has the old size of the dimension there."""
         if self.wanted.changes(dim) and isinstance(own, int) and own == self.wanted.before(dim):
             self.need(position, axis, dim)
 
@@ -408,7 +408,7 @@ class Site:
         }
 
     def computes_over(self, dim: DimLike, text: str = "") -> None:
-        """What stands along a dimension is not apart. text: why, if the operator does not say it."""
+        """Note that the node mixes the places along a dimension. text: what it does; "" if its operator says so."""
         told = text or f"{self.ctx.node.op_type} computes over {dim}"
         for name in symbols_of(dim) & self.wanted.old.keys() if isinstance(dim, Dim) else ():
             self.follower.over.setdefault(name, (self.ctx.location, told))
@@ -424,7 +424,7 @@ class Site:
         return min(self.follower.choices.get(reading, 0), len(choice.readings) - 1)
 
     def cut(self, dim: DimLike, number: int) -> None:
-        """A dimension is cut into parts, of which there is one or more."""
+        """Require that a dimension can be cut into parts of this many elements, one or more."""
         self.ctx.require(dim % number, "==", 0)
         self.ctx.require(dim // number, ">=", 1)
 
@@ -433,15 +433,17 @@ class Site:
         position: int,
         entry: int,
         meanings: Sequence[Meaning],
-        told: int | None = None,
+        user_entry: int | None = None,
         likely: int = 0,
         *,
         is_value: bool = False,
         stays: Stays | None = None,
     ) -> DimLike:
-        """Return what an entry of a constant means: what is decided about it, else the first meaning, unless the search
-        tries another one. told: the entry as a user counts. likely, is_value: as in `Choice`. stays: as in
-        `Alternative`.
+        """Return the meaning of an entry of a constant: what is decided about it, or else the first meaning, unless the
+        search tries another one.
+
+        user_entry: the number of the entry for the user, if it is another one. likely, is_value: as in `Choice`. stays:
+        as in `Alternative`.
         """
         decided = self.decided(position, entry)
         if decided is not None:
@@ -452,7 +454,7 @@ class Site:
         distinct = [*by_value.values()]
         if len(distinct) == 1:
             return distinct[0].value
-        number = entry if told is None else told
+        number = entry if user_entry is None else user_entry
         readings = tuple(
             (number if each.entry is None else each.entry, each.value if each.says is None else each.says)
             for each in distinct
@@ -466,7 +468,7 @@ class Site:
         return distinct[min(self.follower.choices.get(key, 0), len(distinct) - 1)].value
 
     def compute_with(self, position: int, entry: int, dim: Dim) -> None:
-        """The node computes with a dimension in place of a number."""
+        """Note that the node computes with a dimension in place of a number."""
         place = self.ctx.walk.path, self.ctx.index
         self.follower.values.setdefault(place, {}).setdefault(position, {})[entry] = dim
 
@@ -475,7 +477,7 @@ class Site:
         return self.follower.entries.get(self.place(position), {}).get(entry)
 
     def decide(self, position: int, entry: int, value: DimLike) -> None:
-        """Write what is decided in another way."""
+        """Change what is decided about an entry of a constant."""
         self.follower.entries[self.place(position)][entry] = value
 
     def alike(self, number: int) -> list[Meaning]:
@@ -497,5 +499,5 @@ class Site:
         return symbols_of(dim) <= self.wanted.batch
 
     def block(self, text: str) -> None:
-        """The node cannot follow."""
+        """Note that the node cannot follow, and why."""
         self.follower.blocked[self.ctx.location] = text

@@ -265,8 +265,8 @@ class Origins:
         return dim in shape and isinstance(dim, Dim) and symbols_of(dim) <= self._follower.wanted.batch
 
     def _moved(self, producer: Producer, shape: tuple[DimLike, ...], axis: int, dim: DimLike) -> bool:
-        """Put a batch of 1 where a later node needs it, if the target of a Reshape has it beside, among dimensions of
-        1. Return False if that is not so.
+        """Move a batch of 1 to the axis where a later node needs it. Return False if no Reshape makes the value, or if
+        its target has other dimensions than 1 between the two axes.
         """
         place = producer.place(1)
         if producer.node.op_type != "Reshape" or self._follower.wanted.before(dim) != 1:

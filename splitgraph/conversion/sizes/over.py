@@ -21,7 +21,7 @@ Place = tuple[int, int]
 
 
 def of_data(site: Site, axes: Iterable[int]) -> list[Place]:
-    """The data along some axes."""
+    """Return these axes of the data, without those that it does not have."""
     rank = len(site.dims(0) or ())
     return [(0, axis % rank) for axis in axes if -rank <= axis < rank]
 
@@ -31,24 +31,24 @@ def _axis(default: int) -> Over:
 
 
 def to_the_last(first: int) -> Over:
-    """All axes from one on."""
+    """Return a function for an operator that mixes places along all axes of the data from one on."""
     return lambda site: of_data(site, range(first, len(site.dims(0) or ())))
 
 
 def on_axes(*axes: int) -> Over:
-    """These axes of the data."""
+    """Return a function for an operator that mixes places along these axes of the data."""
     return lambda site: of_data(site, axes)
 
 
 def of_all(site: Site) -> list[Place]:
-    """All inputs along all axes."""
+    """Return all axes of all inputs."""
     return [
         (position, axis) for position in range(site.ctx.input_count) for axis in range(len(site.dims(position) or ()))
     ]
 
 
 def _axes_or_all(default: tuple[int, ...] | None = None) -> Over:
-    """The axes of an attribute; all where none are given."""
+    """Return a function for an operator with the attribute `axes`; without it, the operator mixes all axes."""
     return lambda site: of_data(site, site.ctx.attribute("axes", default) or range(len(site.dims(0) or ())))
 
 
@@ -58,7 +58,7 @@ def _axis_or_all(site: Site) -> list[Place]:
 
 
 def _softmax(site: Site) -> list[Place]:
-    """Below 13, all axes from the given one on."""
+    """Return the given axis; below opset 13, also all axes behind it."""
     if site.ctx.since_version >= 13:
         return of_data(site, [site.ctx.attribute("axis", -1)])
     return _to_the_end(1)(site)
@@ -88,7 +88,7 @@ def _reduce(site: Site) -> list[Place]:
 
 
 def multiplies(site: Site, transpose_a: bool = False, transpose_b: bool = False) -> list[Place]:
-    """The inner axes of a matrix product."""
+    """Return the inner axes of a matrix product."""
     one, other = len(site.dims(0) or ()), len(site.dims(1) or ())
     inner = one - 2 if transpose_a else one - 1, other - 1 if transpose_b else other - 2
     return [(at, max(axis, 0)) for at, (axis, rank) in enumerate(zip(inner, (one, other), strict=True)) if rank]
@@ -99,7 +99,7 @@ def _gemm(site: Site) -> list[Place]:
 
 
 def sums_letters(site: Site) -> list[Place]:
-    """Letters that the output does not have are summed."""
+    """Return the axes whose letters the output of an Einsum does not have: it sums over them."""
     equation = site.ctx.attribute("equation", "")
     text = (equation.decode() if isinstance(equation, bytes) else equation).replace(" ", "")
     terms, arrow, out = text.partition("->")
@@ -121,14 +121,14 @@ def _recurrent(site: Site) -> list[Place]:
 
 
 def attends(site: Site) -> list[Place]:
-    """The positions and the features of queries, keys and values."""
+    """Return the axes of positions and of features of queries, keys and values."""
     ranks = [len(site.dims(position) or ()) for position in range(3)]
     return [(position, axis) for position, rank in enumerate(ranks) if rank > 2 for axis in (rank - 2, rank - 1)]
 
 
 def _indexed(site: Site) -> list[Place]:
-    """Elements that are taken by their numbers, which the model has as constants, or that say nothing of the items in
-    what was merged of them and others.
+    """Return the axis along which elements are taken by indices: constant ones; or computed ones that do not depend on
+    the items, along an axis that was merged of items and others.
     """
     places, own, dims = [*_axis(0)(site)], site.dims(1), site.dims(0) or ()
     if site.numbers(1) is not None or own is None or not places:
@@ -139,7 +139,7 @@ def _indexed(site: Site) -> list[Place]:
 
 
 def _slice(site: Site) -> list[Place]:
-    """A part of a dimension; all of it is none."""
+    """Return the axes of which a part is taken."""
     dims, starts, ends = site.dims(0) or (), site.listed("starts"), site.listed("ends")
     axes, steps = (_integers(site.listed(name)) for name in ("axes", "steps"))
     if starts is None or ends is None:
@@ -159,19 +159,19 @@ def is_whole(dims: Sequence[DimLike], axis: int, start: DimLike, end: DimLike, s
 
 
 def positions(site: Site) -> list[Place]:
-    """Elements that are written or taken by positions along the first axes, which the model has as constants."""
+    """Return the first axes, along which elements are written or taken by tuples of indices, if these are constant."""
     depth = (site.dims(1) or (0,))[-1]
     return of_data(site, range(depth)) if site.numbers(1) is not None and isinstance(depth, int) else []
 
 
 def _batch_normalization(site: Site) -> list[Place]:
-    """In training, the mean and variance of what goes in."""
+    """Return the axes over which the mean and variance are taken: in training, all but that of the channels."""
     rank = len(site.dims(0) or ())
     return [(0, axis) for axis in range(rank) if axis != 1] if site.ctx.attribute("training_mode", 0) else []
 
 
 def _spectrum(site: Site) -> list[Place]:
-    """The signal, and its real and imaginary parts."""
+    """Return the axis of the signal, and that of its real and imaginary parts."""
     axis = site.ctx.attribute("axis", 1) if site.ctx.since_version < 20 else (site.numbers(2) or (-2,))[0]
     return of_data(site, [axis, -1])
 

@@ -29,12 +29,12 @@ from splitgraph.splits.openvino_split_1 import DOMAIN
 
 
 def _along(default: int) -> Over:
-    """The axis of an attribute."""
+    """Return a function for a layer that mixes places along the axis of an attribute."""
     return lambda site: of_data(site, [number(site.ctx, "axis", default)])
 
 
 def _said_by(position: int) -> Over:
-    """The axes that an input says; all where it is no constant."""
+    """Return a function for a layer whose axes are an input; if that is not constant, the layer mixes all axes."""
 
     def over(site: Site) -> Iterable[Place]:
         axes = site.numbers(position) if site.ctx.has_input(position) else None
@@ -44,7 +44,7 @@ def _said_by(position: int) -> Over:
 
 
 def _indexed(position: int) -> Over:
-    """Elements that are taken or written by their numbers, which the model has as constants."""
+    """Return a function for a layer that takes or writes elements by indices along an axis, if these are constant."""
     along = _said_by(position)
     return lambda site: along(site) if site.numbers(1) is not None else ()
 
@@ -113,7 +113,7 @@ def _tile(site: Site) -> Iterable[Place]:
 
 
 def _mean_variance(site: Site) -> Iterable[Place]:
-    """Version 1 has no axes, and may take the channels apart."""
+    """Return the axes of a mean and variance; version 1 has no input for them, and takes all but the first."""
     return _said_by(1)(site) if site.ctx.has_input(1) else to_the_last(1)(site)
 
 
@@ -122,7 +122,7 @@ def _unique(site: Site) -> Iterable[Place]:
 
 
 def _iterations(site: Site) -> Iterable[Place]:
-    """What is carried on mixes the slices, and so does what takes several at once."""
+    """Return the axes that are sliced for iterations, if these carry values on or take several slices at once."""
     slices = [entry for entry in ports_of(site.ctx, "port_map") if entry.tag == "input" and entry.axis is not None]
     carries = bool(ports_of(site.ctx, "back_edges"))
     for entry in slices:

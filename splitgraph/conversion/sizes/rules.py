@@ -300,8 +300,8 @@ def _gemm(site: Site) -> None:
 
 
 def _loop(site: Site) -> None:
-    """What an iteration carries on has the size that went in. The number of iterations can be a size, also one that is
-    carried to the condition of the body.
+    """Read the number of iterations, which can be a size, also if it is carried to the condition of the body. States
+    that go in get the sizes that iterations carry on.
     """
     ctx = site.ctx
     read_sizes(site, 0)
@@ -314,7 +314,7 @@ def _loop(site: Site) -> None:
 
 
 def _scan(site: Site) -> None:
-    """What a step carries on has the size that went in."""
+    """Let states that go in have the sizes that steps carry on."""
     ctx, count = site.ctx, site.ctx.attribute("num_scan_inputs", 0)
     if ctx.since_version < 9:
         return
@@ -333,8 +333,9 @@ def _scan(site: Site) -> None:
 def _fit_carried(
     site: Site, before: Sequence[ValueType], states: Sequence[int], after: Sequence[ValueType], first: int
 ) -> None:
-    """Walk a body once: where it carries on a dimension that changes, the value that goes in needs it. before, after:
-    the body's inputs around the states. first: the number of the first state among its outputs.
+    """Walk a body once. If it carries on a dimension that changes, the value that goes in needs this dimension.
+
+    before, after: the body's inputs around the states. first: the number of the first state among its outputs.
     """
     ctx = site.ctx
     kinds = [ctx.complete(ctx.input(position)) for position in states]
@@ -351,7 +352,7 @@ def _fit_carried(
 
 
 def fit_state(site: Site, position: int, kind: ValueType, carried: ValueType) -> None:
-    """What goes into a body as a state has the size that the body carries on. position: of the node's input."""
+    """Let a state that goes into a body have the size that the body carries on. position: of the node's input."""
     if kind.shape is None or carried.shape is None or len(kind.shape) != len(carried.shape):
         return
     for axis, (own, dim) in enumerate(zip(kind.shape, carried.shape, strict=True)):
