@@ -13,7 +13,7 @@ from splitgraph.inference.input_defaults import told_defaults
 from splitgraph.inference.walk_results import Repair
 from splitgraph.model.names import FreshNames, named_outputs, used_names
 from splitgraph.model.onnx_proto import ModelProto
-from splitgraph.model.schemas.history import version_at
+from splitgraph.model.places import versioned_operator
 from splitgraph.model.scopes import Scope, node_label, roots, sort_nodes
 from splitgraph.options import STRICT, Leeway
 
@@ -82,7 +82,6 @@ def _repair(plan: Plan, scope: Scope, index: int, repairs: list[Repair], names: 
         if repair.more_outputs:
             edited.outputs = list(named_outputs(node, [*node.output, *[""] * repair.more_outputs], names))
         plan.notes.append(diagnostic("SG401", repair.what, location, severity="info"))
-    version = version_at(node.op_type, scope.imports.get("", 1))
-    label = node.op_type if version is None else f"{node.op_type}-{version.since_version}"
+    label = versioned_operator(node, scope.imports)
     why = "repaired: " + "; ".join(repair.what for repair in repairs)
     plan.replace(scope, index, Replacement([edited], (), why, label, label))

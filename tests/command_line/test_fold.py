@@ -70,5 +70,5 @@ def test_what_was_done_and_why_as_json(run: Run, folder: Path) -> None:
     assert (code, document["ok"], document["verified"]) == (0, True, True)
     assert {(change["before"], change["why"]) for change in document["changes"]} == {
         ("Identity-16", "it gives what it gets"),
-        ("Reshape", "sizes that it can say itself"),
+        ("Reshape-14", "sizes that it can say itself"),
     }

@@ -83,7 +83,7 @@ class Branches:
             if name and renamed.get(value.name) != name:
                 source = renamed.get(value.name, value.name)
                 nodes.append(make_node("Identity", [source], [name], graph=self.plan.drafts))
-        return Replacement(nodes, constants, WHY, "If")
+        return Replacement(nodes, constants, WHY)
 
     def _renamed(self, path: GraphPath, node: NodeProto, branch: GraphProto) -> Iterator[tuple[str, str]]:
         """Yield the values that a branch defines, each with its name in the graph of the If."""

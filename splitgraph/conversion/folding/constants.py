@@ -105,10 +105,10 @@ def _replacement(plan: Plan, node: NodeProto, made: _Known, *, as_nodes: bool) -
     """Return constants in place of a node."""
     tensors = [numpy_helper.from_array(np.array(array, order="C"), name) for name, array in made.items()]
     if not as_nodes:
-        return Replacement([], tensors, WHY, node.op_type, "constant")
+        return Replacement([], tensors, WHY, after="constant")
     labels = [node.name if len(tensors) == 1 else "" for _ in tensors]
     nodes = [constant_node(plan, tensor, label) for tensor, label in zip(tensors, labels, strict=True)]
-    return Replacement(nodes, (), WHY, node.op_type, "constant")
+    return Replacement(nodes, (), WHY, after="constant")
 
 
 def constant_node(plan: Plan, tensor: TensorProto, label: str = "") -> NodeProto:

@@ -159,7 +159,6 @@ class Formulas:
                 new[name] = lists[key]
             edited.inputs = [new.get(name, name) for name in edited.inputs]
             written += sum(made.op_type != "Constant" for made in draft.nodes)
-            replacements.append(
-                (scope, index, Replacement([*draft.nodes, edited], draft.constants, WHY, node.op_type, node.op_type))
-            )
+            made = Replacement([*draft.nodes, edited], draft.constants, WHY, after=node.op_type)
+            replacements.append((scope, index, made))
         return written, replacements

@@ -339,4 +339,4 @@ class SaidSizes:
                 edited.inputs[position] = name
         while edited.inputs and not edited.inputs[-1]:
             edited.inputs.pop()
-        return Replacement([*made, edited], constants, _WHY, node.op_type, node.op_type)
+        return Replacement([*made, edited], constants, _WHY, after=node.op_type)

@@ -77,7 +77,7 @@ class SizeWriter:
             _make_global(edited)
         why += self._expand_inputs(scope, index, edited, weights)
         told = f"follows the sizes: {', '.join(why)}"
-        return Replacement([*draft.nodes, edited], draft.constants, told, node.op_type, edited.op_type)
+        return Replacement([*draft.nodes, edited], draft.constants, told, after=edited.op_type)
 
     def _expand_inputs(self, scope: Scope, index: int, edited: Node, weights: WeightWriter[str]) -> Iterator[str]:
         """Give inputs the dimensions that they get along axes. Yield what is done, for the reason of the change."""

@@ -52,7 +52,7 @@ class LayerWriter:
                     raise NotWritable(f"{layer.name}: {reason}") from None
                 if why:
                     text = f"follows the sizes: {', '.join(why)}"
-                    self.changes.append(Change(f"{locations[path]}/{layer.name}", layer.type, layer.type, text))
+                    self.changes.append(Change(f"{locations[path]}/{layer.name}", layer.versioned, layer.type, text))
             editor.remove_unread(layer for layer in graph.layers if edited)
 
     def _edited(self, path: GraphPath) -> set[int]:

@@ -66,6 +66,12 @@ class Layer:
         """The layer's type with its operator set, "opset1.Split"."""
         return f"{self.version}.{self.type}"
 
+    @property
+    def versioned(self) -> str:
+        """The layer's type with the number of its operator set, "Split-1"; of a set without a number, its label."""
+        number = self.version.removeprefix("opset")
+        return f"{self.type}-{number}" if number.isdecimal() else self.label
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Graph:
