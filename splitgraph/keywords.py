@@ -1,6 +1,7 @@
-"""The keywords of the functions of the API, for type checkers: none makes them from the records of `options`.
+"""The keywords of the functions of the API, for type checkers: each of them once, in a group that functions share.
 
-A test compares them with the records. Nothing imports this module at run time.
+A type checker reads no records of `options`, and sees other types than they have: `accept` is a list of texts for a
+caller. A test compares the keywords with the signatures and the records. Nothing imports this module at run time.
 """
 
 from __future__ import annotations
@@ -20,28 +21,26 @@ from splitgraph.options import (
     StrPath,
 )
 
+# The groups have no keyword in common: type checkers allow no more.
 
-class LeewayOptions(TypedDict, total=False):
-    """The keywords of `check`, which all other functions have, too."""
 
+class _Leeway(TypedDict, total=False):
     accept: Sequence[str]
     assume_defaults: bool
 
 
-class InferOptions(LeewayOptions, total=False):
-    """The keywords of `infer`."""
-
+class _Bound(TypedDict, total=False):
     bind: Mapping[str, int] | None
+
+
+class _Inferring(TypedDict, total=False):
     input_shapes: Mapping[str, Sequence[int | str | Dim | None]] | None
     empty_chunks: Literal["clamp", "error"]
 
 
-class VerifiedOptions(LeewayOptions, total=False):
-    """The keywords that all rewriting functions have."""
-
+class _Rewriting(TypedDict, total=False):
     read_by_form: bool
     fix_defaults: bool
-    bind: Mapping[str, int] | None
     verify: bool
     inputs: GivenInputs | None
     custom_ops: StrPath | Sequence[StrPath]
@@ -51,71 +50,61 @@ class VerifiedOptions(LeewayOptions, total=False):
     engine: Engine
     rtol: float | None
     atol: float | None
+
+
+class _Timed(TypedDict, total=False):
     timeout: float | None
 
 
-class RewriteOptions(VerifiedOptions, total=False):
-    """The keywords of `upgrade` and `downgrade`, which `convert` has, too."""
-
+class _ToOpset(TypedDict, total=False):
     ir_version: IRVersion
     try_sizes: Mapping[str, int] | None
 
 
-class ReshapeOptions(VerifiedOptions, total=False):
+class _Reshaping(TypedDict, total=False):
+    batch: int | str | None
+    follow: Sequence[str]
+    keep: Sequence[str]
+
+
+class _Converting(TypedDict, total=False):
+    opset: Opset | None
+    explicit_lengths: bool
+    fold: bool
+    standard: bool
+    drop_zipmap: bool
+    runtime_python: StrPath | Sequence[StrPath]
+
+
+class InferOptions(_Leeway, _Bound, _Inferring, total=False):
+    """The keywords of `infer`."""
+
+
+class RewriteOptions(_Leeway, _Bound, _Rewriting, _Timed, _ToOpset, total=False):
+    """The keywords of `upgrade` and `downgrade`."""
+
+
+class ReshapeOptions(_Leeway, _Bound, _Rewriting, _Timed, _Reshaping, total=False):
     """The keywords of `reshape`."""
 
-    batch: int | str | None
-    follow: Sequence[str]
-    keep: Sequence[str]
 
-
-class ConvertOptions(RewriteOptions, total=False):
+class ConvertOptions(_Leeway, _Bound, _Rewriting, _Timed, _ToOpset, _Converting, total=False):
     """The keywords of `convert`."""
 
-    opset: Opset | None
     target: str | None
-    explicit_lengths: bool
-    fold: bool
-    standard: bool
-    drop_zipmap: bool
-    runtime_python: StrPath | Sequence[StrPath]
 
 
-class MapOptions(TypedDict, total=False):
-    """The keywords of `map_models` for the verbs, all of them: each verb refuses those that it does not have."""
+class MapOptions(_Leeway, _Bound, _Inferring, _Rewriting, _ToOpset, _Reshaping, _Converting, total=False):
+    """The keywords of `map_models` for the verbs, all of them: each verb refuses those that it does not have.
 
-    accept: Sequence[str]
-    assume_defaults: bool
-    read_by_form: bool
-    fix_defaults: bool
-    bind: Mapping[str, int] | None
-    input_shapes: Mapping[str, Sequence[int | str | Dim | None]] | None
-    empty_chunks: Literal["clamp", "error"]
-    opset: Opset | None
-    to: Form | None
+    `map_models` has a timeout of its own. Several targets are for `check`.
+    """
+
     target: str | Sequence[str] | None
-    run: bool
-    explicit_lengths: bool
-    fold: bool
-    standard: bool
-    drop_zipmap: bool
-    ir_version: IRVersion
+    to: Form | None
     shapes: InputShapes | None
-    batch: int | str | None
-    follow: Sequence[str]
-    keep: Sequence[str]
-    verify: bool
-    try_sizes: Mapping[str, int] | None
-    inputs: GivenInputs | None
-    custom_ops: StrPath | Sequence[StrPath]
-    providers: str | Sequence[str]
-    samples: int
-    seed: int
-    engine: Engine
-    rtol: float | None
-    atol: float | None
+    run: bool
     between: Sequence[str]
-    runtime_python: StrPath | Sequence[StrPath]
     force: bool
     external_data: ExternalData | None
     skip_newer: bool

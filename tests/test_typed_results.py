@@ -11,8 +11,10 @@ import re
 import subprocess
 import sys
 from collections import defaultdict
+from collections.abc import Callable
 from pathlib import Path
-from typing import get_type_hints
+from types import SimpleNamespace, UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import pytest
 
@@ -24,8 +26,8 @@ ROOT = Path(__file__).resolve().parent.parent
 
 START = """
 from __future__ import annotations
+from collections.abc import Mapping
 from pathlib import Path
-from typing import get_type_hints
 from typing import Any, Literal
 import onnx, onnx_graphsurgeon as gs, onnx_ir, splitgraph
 from onnx import ModelProto
@@ -82,7 +84,7 @@ RESULTS = {
     "splitgraph.upgrade(path, 18).onnx_model": "ModelProto",
     "splitgraph.infer(path).onnx_model.graph.node[0].op_type": "str",
     "splitgraph.infer(graph).onnx_model": "ModelProto",
-    "splitgraph.blockers(path, 13).reachable": "int | None",
+    "splitgraph.blockers(path, 13).reachable": "int | Mapping[str, int] | None",
     "splitgraph.blockers(path, 13)[0].node": "str | None",
     "splitgraph.find_target('mnn')": "splitgraph.Target",
     "splitgraph.report(proto, before=path)": "str",
@@ -166,25 +168,63 @@ OPTIONS = {
 }
 
 
-@pytest.mark.parametrize(("verb", "typed"), OPTIONS.items(), ids=OPTIONS)
-def test_type_checkers_know_every_option(verb: str, typed: type, monkeypatch: pytest.MonkeyPatch) -> None:
-    """They stand in the signature for Python, and once more for type checkers: with the same types."""
-    parameters = inspect.signature(getattr(splitgraph, verb)).parameters.values()
+@pytest.fixture
+def in_python(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], dict[str, Any]]:
+    """Returns the parameters of a verb with their types, the models apart."""
     # For type checkers only, like the options themselves.
     monkeypatch.setattr(options, "Dim", Dim, raising=False)
-    in_python = {
-        known.name: eval(known.annotation, vars(options)) for known in parameters if known.kind == known.KEYWORD_ONLY
-    }
-    assert get_type_hints(typed) == in_python
+
+    def typed_parameters(verb: str) -> dict[str, Any]:
+        parameters = inspect.signature(getattr(splitgraph, verb)).parameters.values()
+        models = ("model", "before", "after")
+        texts = {known.name: known.annotation for known in parameters if known.name not in models}
+        return get_type_hints(SimpleNamespace(__annotations__=texts), vars(options))
+
+    return typed_parameters
 
 
-def test_type_checkers_know_every_option_of_many_models() -> None:
-    """Those of each verb, but what `map_models` says itself; and how results are written."""
+Typed = Callable[[str], dict[str, Any]]
+
+
+@pytest.mark.parametrize(("verb", "typed"), OPTIONS.items(), ids=OPTIONS)
+def test_type_checkers_know_every_option(verb: str, typed: type, in_python: Typed) -> None:
+    """They stand in the signature for Python, and once more for type checkers: with the same types."""
+    of = inspect.signature(getattr(splitgraph, verb)).parameters
+    expected = {name: kind for name, kind in in_python(verb).items() if of[name].kind == of[name].KEYWORD_ONLY}
+    assert get_type_hints(typed) == expected
+
+
+def alternatives(kind: Any) -> set[Any]:
+    return set(get_args(kind)) if get_origin(kind) in (Union, UnionType) else {kind}
+
+
+def test_type_checkers_know_every_option_of_many_models(in_python: Typed) -> None:
+    """Those of each verb with every type that a verb takes, but what `map_models` says itself; and how results are
+    written.
+    """
     own = set(inspect.signature(splitgraph.map_models).parameters)
-    verbs = (*OPTIONS, "check", "verify")
-    parameters = [known for verb in verbs for known in inspect.signature(getattr(splitgraph, verb)).parameters.values()]
-    names = {known.name for known in parameters} - {"model", "before", "after"} - own
-    assert set(keywords.MapOptions.__annotations__) == names | {"force", "external_data", "skip_newer"}
+    expected: dict[str, set[Any]] = defaultdict(set)
+    for verb in (*OPTIONS, "check", "verify"):
+        for name, kind in in_python(verb).items():
+            expected[name] |= alternatives(kind)
+    found = {name: alternatives(kind) for name, kind in get_type_hints(keywords.MapOptions).items()}
+    writing = {"force", "external_data", "skip_newer"}
+    assert {name: kinds for name, kinds in found.items() if name not in writing} == {
+        name: kinds for name, kinds in expected.items() if name not in own
+    }
+    assert writing <= set(found)
+
+
+# What a function is asked to do, and not how.
+ASKED = {"run", "between"}
+RECORDS = (options.Sizes, options.NewSizes, options.Leeway, options.Converting, options.Running, options.Output)
+
+
+def test_every_keyword_is_a_field_of_a_record() -> None:
+    """The command line makes its options from these records."""
+    typed = (*OPTIONS.values(), keywords.MapOptions)
+    names = {name for each in typed for name in each.__annotations__}
+    assert names - ASKED == names & {name for record in RECORDS for name in record._fields}
 
 
 def test_the_model_can_be_given_by_name() -> None:
