@@ -4,7 +4,7 @@
 2. The engine compares each region on the values of the first model, while it runs that (`jobs`, `local_check`).
 3. It compares each kind of region on drawn values. A kind that it cannot run alone goes to the reference evaluator.
 4. Where its answers differ, the arbiter is asked before anything is said (`blame`).
-5. If regions are equal although their constants differ, the engine is asked which of these a run reads (`reading`).
+5. If regions are equal although their constants differ, the engine is asked which of these a run reads (`asking`).
 6. Each region gets a verdict (`results`).
 """
 
@@ -16,16 +16,13 @@ from collections.abc import Mapping, Sequence
 from splitgraph.options import ATOL_WRITTEN_OUT
 from splitgraph.verification.engines.engine_process import EngineRun, RegionRecord, Workplace
 from splitgraph.verification.inputs.solver import SymbolSizes
-from splitgraph.verification.models.model_files import write_model
 from splitgraph.verification.regions.checking import blame
 from splitgraph.verification.regions.checking.alike import with_kinds
-from splitgraph.verification.regions.checking.checked import AskedElements, CheckedKind, CheckedRegion
+from splitgraph.verification.regions.checking.asking import Lengths, ask_kind
+from splitgraph.verification.regions.checking.checked import CheckedKind, CheckedRegion
 from splitgraph.verification.regions.checking.jobs import job_of
-from splitgraph.verification.regions.checking.lengths import Lengths
 from splitgraph.verification.regions.checking.planted import Cut
 from splitgraph.verification.regions.checking.question import RegionQuestion
-from splitgraph.verification.regions.checking.reachable import reachable_changes
-from splitgraph.verification.regions.checking.reading import find_changes, questions
 from splitgraph.verification.regions.checking.region_job import RegionJob
 from splitgraph.verification.regions.checking.results import losses, region_result
 from splitgraph.verification.regions.finding.cut import cut_out
@@ -152,21 +149,10 @@ class LocalCheck:
 
         Regions that differ are not asked.
         """
-        folders, ranges = self.question.folders, (self.question.ranges, self.question.ranges_of_second())
         for kind in self._kinds:
             members = [member for member in self.members if member.kind is kind]
-            if kind.crashed or all(self._result(member).verdict != "equal" for member in members):
-                continue
-            changes = find_changes(kind.models, folders, self.question.tolerances[0])
-            regions = [member.region for member in members]
-            kind.changes = [*reachable_changes(changes, kind.models, regions, self.found, ranges)]
-            for question in questions(kind.models, folders, kind.changes):
-                name = f"kind_{kind.number}_asked_{len(kind.asked)}"
-                files = [
-                    write_model(model, self._folder / f"{name}_{copy}", folders[question.side])
-                    for copy, model in enumerate(question.models)
-                ]
-                kind.asked.append(AskedElements(question.change, question.side, files))
+            if not kind.crashed and any(self._result(member).verdict == "equal" for member in members):
+                ask_kind(self.question, kind, [member.region for member in members], self._folder)
         return self.has_unread(is_needed=False) or bool(self.lengths.type_ends())
 
     def has_unread(self, *, is_needed: bool) -> bool:

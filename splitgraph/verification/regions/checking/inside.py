@@ -22,8 +22,8 @@ from splitgraph.verification.models.dependence import index_inputs, shape_inputs
 from splitgraph.verification.models.model_pair import ComparedModel
 from splitgraph.verification.regions.checking.blame import differs_at_drawn
 from splitgraph.verification.regions.checking.check import LocalCheck
-from splitgraph.verification.regions.checking.local_check import type_of
 from splitgraph.verification.regions.checking.question import RegionQuestion
+from splitgraph.verification.regions.checking.region_kind import type_of
 from splitgraph.verification.regions.drawing.ranges import Range, ValueRanges, union
 from splitgraph.verification.regions.finding.bodies import BodyPair, bodies, state_count
 from splitgraph.verification.regions.finding.body_values import BodyValues

@@ -57,6 +57,7 @@ class RegionQuestion:
         """Return the ranges of the values of the first model."""
         return ValueRanges(self.found.before, self.known or {})
 
+    @cached_property
     def ranges_of_second(self) -> ValueRanges:
         """Return the ranges of the values of the second model."""
         known = self.known or {}
