@@ -1,5 +1,5 @@
 """Nodes that differ, in groups: the same change of many nodes is one entry, with the nodes that were added or removed
-for it. `diff` on the command line and the page of changes group alike.
+for it. `diff` on the command line and the page of changes show these groups.
 """
 
 from __future__ import annotations

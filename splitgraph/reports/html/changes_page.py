@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from splitgraph.inference.analysis import Analysis
-from splitgraph.reports.change_groups import owners_of, what_changed
+from splitgraph.reports.change_groups import change_groups, what_changed
 from splitgraph.reports.html.model_data import model_data
 from splitgraph.reports.html.model_page import last_part, page_of
 from splitgraph.reports.text import count, printable, region_text, regions_text, verification_phrase
@@ -56,10 +56,15 @@ def difference_data(
         told = [verification_phrase(verification), verification.difference_text, *map(_text, verification.diagnostics)]
         regions = [regions_text(verification.regions)] if verification.regions else []
         parts = [*(text for text in (*told[:1], *regions, *told[1:]) if text), *parts]
-    owners = owners_of(listed)
+    place_of = {id(node): place for place, node in enumerate(listed)}
     return {
-        "changes": [
-            {**_change(node, places, reasons, checked), "owner": owners.get(place)} for place, node in enumerate(listed)
+        "changes": [_change(node, places, reasons, checked) for node in listed],
+        "groups": [
+            {
+                "others": printable(group.others),
+                "clusters": [[place_of[id(node)] for node in cluster] for cluster in group.clusters],
+            }
+            for group in change_groups(listed)
         ],
         "parts": _limited(parts),
         "values": _limited([_value_text(value) for value in difference.values if value.kind == "changed"]),

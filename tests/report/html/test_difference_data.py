@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import onnx
 
@@ -38,6 +39,18 @@ def test_a_rewrite_with_its_reasons() -> None:
     for each in data["changes"]:  # type: ignore[attr-defined]
         for place, model in zip(each["nodes"], data["models"], strict=True):  # type: ignore[call-overload]
             assert place is None or model["graphs"][place[0]]["names"][place[1]]
+
+
+def test_every_change_is_in_one_group_with_its_like() -> None:
+    before = onnx.load(MODELS / "gpt2.opset18.onnx")
+    data: Any = data_of(before, splitgraph.downgrade(before, 11).model)
+    places = [place for group in data["groups"] for cluster in group["clusters"] for place in cluster]
+    assert sorted(places) == list(range(len(data["changes"])))
+    for group in data["groups"]:
+        firsts = [data["changes"][cluster[0]] for cluster in group["clusters"]]
+        assert len({(each["kind"], each["before"], each["after"], each["what"]) for each in firsts}) == 1
+    # Each LayerNormalization became several nodes.
+    assert any("ReduceMean" in group["others"] and len(group["clusters"]) > 1 for group in data["groups"])
 
 
 def test_nodes_that_only_have_another_version_are_counted() -> None:

@@ -21,46 +21,34 @@ const MOST_UNGROUPED = 30;
 // Reasons that the row of a group has room for.
 const MOST_REASONS = 2;
 
-/** For each change that belongs to another one, that one: `owner` is its place in the list. */
-function changeOwners(changes) {
-  return new Map(changes.filter(({ owner }) => owner !== null).map((each) => [each, changes[each.owner]]));
-}
-
-/** Entries of changes as groups: a row for changes of one kind, and below it those of a group that is open. */
-function groupedChanges(entries, owners, open) {
-  if (entries.length <= MOST_UNGROUPED) return entries;
-  const clusters = new Map();
-  for (const { change } of entries) {
-    const owner = owners.get(change) ?? change;
-    clusters.set(owner, [...(clusters.get(owner) ?? []), change]);
-  }
-  const groups = new Map();
-  for (const [owner, changes] of clusters) {
-    const more = changes.filter((each) => each !== owner);
-    const ops = operatorCounts(more.map((each) => each.after || each.before));
-    const key = [owner.kind, owner.before, owner.after, owner.what, ops].join("\n");
-    const title = `${changeTitle(owner)}${more.length ? " …" : ""}`;
-    if (!groups.has(key)) groups.set(key, { key, title, ops, owner, clusters: [], isOpen: open.has(key) });
-    groups.get(key).clusters.push([...changes.filter((each) => each === owner), ...more]);
-  }
-  return [...groups.values()].flatMap((group) => {
-    const members = group.clusters.flat().map((change) => ({ change }));
-    if (members.length === 1) return members;
-    return [{ change: group.owner, group }, ...(group.isOpen ? members : [])];
+/** The groups of the data, of changes and no longer of their places. */
+function groupsOf(groups, changes) {
+  return groups.map(({ others, clusters }) => {
+    const first = changes[clusters[0][0]];
+    const title = `${changeTitle(first)}${others ? " …" : ""}`;
+    return { title, others, first, clusters: clusters.map((places) => places.map((place) => changes[place])) };
   });
 }
 
-function operatorCounts(ops) {
-  const counts = new Map();
-  for (const op of [...ops].sort()) counts.set(op, (counts.get(op) ?? 0) + 1);
-  return [...counts].map(([op, times]) => (times > 1 ? `${op} × ${times}` : op)).join(" · ");
+/** Entries of changes as groups: a row for changes of one kind, and below it those of a group that is open. */
+function groupedChanges(entries, groups, open) {
+  if (entries.length <= MOST_UNGROUPED) return entries;
+  const found = new Set(entries.map(({ change }) => change));
+  return groups.flatMap((group) => {
+    const parts = group.clusters.map((cluster) => cluster.filter((change) => found.has(change)));
+    const clusters = parts.filter((cluster) => cluster.length);
+    const members = clusters.flat().map((change) => ({ change }));
+    if (members.length < 2) return members;
+    const isOpen = open.has(group.first);
+    return [{ change: group.first, group: { ...group, clusters, isOpen } }, ...(isOpen ? members : [])];
+  });
 }
 
 /** Why the nodes of a group changed, or what differs in each, and which nodes were added or removed for each. */
-function groupText({ ops, clusters }) {
+function groupText({ first, others, clusters }) {
   const reasons = new Set(clusters.flat().map((each) => each.why).filter(Boolean));
-  const why = [...reasons].slice(0, MOST_REASONS).join("; ") || clusters[0][0].what;
-  return [why, ops && `with ${ops}`].filter(Boolean).join("; ");
+  const why = [...reasons].slice(0, MOST_REASONS).join("; ") || first.what;
+  return [why, others && `with ${others}`].filter(Boolean).join("; ");
 }
 
 function groupParts(page, group) {

@@ -6,7 +6,7 @@ class Page {
     this.models = data.models.map((each, side) => new Model(each, side));
     this.changes = (data.changes ?? []).map((each) => ({ ...each }));
     markChanges(this.models, this.changes);
-    this.owners = changeOwners(this.changes);
+    this.groups = groupsOf(data.groups ?? [], this.changes);
     this.openGroups = new Set();
     this.showShapes = false;
     this.stage = new Stage(byId("drawing"), {
@@ -164,8 +164,8 @@ class Page {
       const [at, node] = change.nodes[this.side] ?? [];
       return at === this.graph.number ? this.placeOf(this.graph, node) : null;
     };
-    const owners = group.clusters.map(([owner]) => owner);
-    this.showChange(owners.find(drawn) ?? owners[0]);
+    const named = group.clusters.map(([first]) => first);
+    this.showChange(named.find(drawn) ?? named[0]);
     this.selected = null;
     this.stage.markGroup(group.clusters.flat().flatMap((change) => drawn(change)?.key ?? []));
     this.setPanel(...groupParts(this, group));
@@ -264,7 +264,7 @@ class Page {
   /** What a click on a row does besides choosing it: a group of changes opens or closes. */
   press({ group }) {
     if (!group) return;
-    if (!this.openGroups.delete(group.key)) this.openGroups.add(group.key);
+    if (!this.openGroups.delete(group.first)) this.openGroups.add(group.first);
     this.refreshList(this.list.current);
   }
 
@@ -307,7 +307,7 @@ class Page {
   refreshList(current = -1) {
     showTabs(this);
     const found = this.search.entries(this.tab);
-    const entries = this.tab === "changes" ? groupedChanges(found, this.owners, this.openGroups) : found;
+    const entries = this.tab === "changes" ? groupedChanges(found, this.groups, this.openGroups) : found;
     this.list.nothing = this.search.isFiltered ? "Nothing matches." : `No ${this.tab}.`;
     this.list.set(entries, ROWS[this.tab], current);
     byId("found").textContent = `${count(found.length, "result")}`;

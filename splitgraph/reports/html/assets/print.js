@@ -19,7 +19,7 @@ function printedParts(page) {
   const { splits, findings } = page.model;
   const changes = groupedChanges(
     page.changes.map((change) => ({ change })),
-    page.owners,
+    page.groups,
     new Set(),
   );
   const parts = printedDrawing(page.stage);
