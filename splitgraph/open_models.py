@@ -40,9 +40,13 @@ def inferred(loaded: LoadedModel, sizes: Sizes, leeway: Leeway) -> Analysis:
 
 def compared(before: Source, after: Source, running: Running) -> Verification:
     """Run two models as `running` says, and compare the results. Raises as `verify`."""
-    from splitgraph.verification import verify_models
+    from splitgraph.verification.engines.kept_engines import start_engine
 
     first, second = open_model(before, weights="leave"), open_model(after, weights="leave")
+    if isinstance(first.content, ModelProto) and isinstance(second.content, ModelProto):
+        start_engine(running)
+    from splitgraph.verification import verify_models
+
     try:
         return verify_models(first.content, second.content, running, folders=(first.folder, second.folder))
     except ValueError as error:

@@ -47,12 +47,12 @@ def rewritten(
     sizes: Sizes,
     running: Running,
     *,
-    is_verified_later: bool = False,
+    verified_later: Running | None = None,
 ) -> Rewrite:
     """Return the rewrite of a model with the given sizes, verified if `running.verify` is true.
 
-    conversion: what the verb does. is_verified_later: the caller verifies it, so that the inference of the result is
-    kept.
+    conversion: what the verb does. verified_later: how the caller verifies it, so that the inference of the result is
+    kept; None if it does not.
     Raises ConversionError with every blocker, VerificationError for a result that differs, InternalError for a result
     that is wrong where the model is not, and SplitgraphError for wrong arguments.
     """
@@ -68,7 +68,12 @@ def rewritten(
             # Nothing was edited, so the nodes are where the findings say.
             refused.diagnostics = _told_unread(loaded.content, named_in(loaded.content, refused.diagnostics))
             raise
-        if (running.verify or is_verified_later) and isinstance(rewrite.model, ModelProto):
+        verifying = running if running.verify else verified_later
+        if verifying is not None and isinstance(rewrite.model, ModelProto):
+            if rewrite.changes:
+                from splitgraph.verification.engines.kept_engines import start_engine
+
+                start_engine(verifying)
             import_whole("splitgraph.inference")
             from splitgraph.inference import infer_model
 

@@ -94,6 +94,19 @@ class KeptProcesses:
                     if is_healthy:
                         self._waiting[key].append((start, process))
 
+    def prepare(self, message: Any, *, key: str = "", folder: Path | None = None) -> None:
+        """Start a process before there is work for it, and let it take a first message meanwhile; its answer is not
+        read. Nothing is done if a process waits for this purpose, or if it cannot be started: `run` says why.
+        """
+        if not IDLE_SECONDS or self._is_closed:
+            return
+        start = start_of(self._work, cleans_up=self._grace > 0)
+        with self._lock, contextlib.suppress(OSError):
+            if not self._waiting[key]:
+                process = WorkerProcess(start, folder, idle=IDLE_SECONDS, grace=self._grace)
+                process.prepare(message)
+                self._waiting[key].append((start, process))
+
     def _take(self, key: str, start: Start) -> WorkerProcess | None:
         """Return the process that was used last, None if none waits. One that was started in another way is ended."""
         with self._lock:

@@ -88,6 +88,7 @@ class WorkerProcess:
         self.grace = grace
         # Whether the process may take another message.
         self.is_healthy = False
+        self._is_prepared = False
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115  # as long as the process
         self._messages: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._said: queue.SimpleQueue[Any] = queue.SimpleQueue()
@@ -135,6 +136,11 @@ class WorkerProcess:
             _signal_group(process, _KILL)
         self._said.put(None)
 
+    def prepare(self, message: Any) -> None:
+        """Send a new process its first message, and do not wait for the answer: `run` takes it before its own."""
+        self._messages.put(pickle.dumps((message, ProcessLimits())))
+        self._is_prepared = True
+
     def run(self, message: Any, limits: ProcessLimits) -> Any:
         """Let the process work on a message; return its answer. After ProcessEnded, the caller must end the process."""
         deadline = None if limits.seconds is None else time.monotonic() + max(limits.seconds, 0.0)
@@ -142,8 +148,13 @@ class WorkerProcess:
         # A message that cannot be pickled raises an error here.
         self._messages.put(pickle.dumps((message, limits)))
         try:
-            has_begun = self._next(deadline) == BEGAN
-            said = self._next(deadline) if has_begun else None
+            said: bytes | None = b""
+            if self._is_prepared:
+                self._is_prepared = False
+                said = self._next(deadline) and self._next(deadline)
+            if said is not None:
+                has_begun = self._next(deadline) == BEGAN
+                said = self._next(deadline) if has_begun else None
             if said is None:
                 self._process.wait(None if deadline is None else max(deadline - time.monotonic(), 0.0))
                 raise self._died(has_begun)

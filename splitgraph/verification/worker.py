@@ -44,12 +44,14 @@ At the end, the second model is loaded as a deployment would load it:
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from importlib import import_module
 from itertools import chain, repeat
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
@@ -101,8 +103,15 @@ class _Events:
             self.is_healthy = False
 
 
-def main(folder: Path) -> bool:
-    """Run the job of a folder (see `run_job_in`), which is the current folder meanwhile: engines may write there."""
+def main(folder: Path | str) -> bool:
+    """Run the job of a folder (see `run_job_in`), which is the current folder meanwhile: engines may write there. For
+    the name of a module, import it: the first job is then shorter.
+    """
+    if isinstance(folder, str):
+        # Where it is broken, the first job says so.
+        with contextlib.suppress(Exception):
+            import_module(folder)
+        return True
     os.chdir(folder)
     is_healthy = run_job_in(folder)
     os.chdir(folder.parents[1])

@@ -127,11 +127,11 @@ def rewrite_file(task: FileTask, working: Working = _unseen) -> Rewritten:
 
 def _converted(task: FileTask, rewritten: Rewritten, working: Working) -> Rewritten:
     """Return the outcome with its result, which is IR if its path says so. Raises ConversionError."""
-    is_verified = task.running.verify is not False
+    later = None if task.running.verify is False else task.running
     with working("converting the model") if task.converting.target is not None else _unseen("") as say:
         conversion = _conversion(task, say)
         result = compared = rewrites.rewritten(
-            rewritten.before, conversion, task.leeway, NO_SIZES, Running(verify=False), is_verified_later=is_verified
+            rewritten.before, conversion, task.leeway, NO_SIZES, Running(verify=False), verified_later=later
         )
     if is_ir_name(rewritten.path) and isinstance(result.model, ModelProto):
         result = _as_ir(result, task.model, working)

@@ -111,3 +111,36 @@ def test_closed_processes_do_not_start_again(kept: KeptProcesses) -> None:
     kept.close()
     with pytest.raises(ProcessEnded, match="was closed"):
         ask(kept, "say", 1)
+
+
+PREPARED = [("say", "ready", True), ("exit", 3, False), ("crash", signal.SIGSEGV, False), ("dance", None, False)]
+
+
+@pytest.mark.parametrize(("verb", "subject", "is_taken"), PREPARED)
+def test_prepared(kept: KeptProcesses, verb: str, subject: Any, is_taken: bool) -> None:
+    """The answer to the first message is passed over; where it ended the process, a new one takes the next message."""
+    kept.prepare((verb, subject))
+    kept.prepare((verb, subject))
+    (prepared,) = [process for waiting in kept._waiting.values() for _, process in waiting]
+    assert ask(kept, "say", 1) == 1
+    (used,) = [process for waiting in kept._waiting.values() for _, process in waiting]
+    assert (used is prepared) == is_taken
+    assert ask(kept, "say", 2) == 2
+
+
+def test_not_prepared_for_another_purpose(kept: KeptProcesses) -> None:
+    kept.prepare(("exit", 3), key="other")
+    assert ask(kept, "say", 1) == 1
+
+
+def test_prepared_too_long(kept: KeptProcesses) -> None:
+    kept.prepare(("sleep", None))
+    with pytest.raises(ProcessEnded, match="did not finish within 1 seconds"):
+        ask(kept, "say", 1, seconds=1)
+    assert ask(kept, "say", 1) == 1
+
+
+def test_not_prepared_once_closed(kept: KeptProcesses) -> None:
+    kept.close()
+    kept.prepare(("say", 1))
+    assert not any(kept._waiting.values())

@@ -17,17 +17,15 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from splitgraph.processes.folders import temporary_folder
 from splitgraph.processes.inner_loop import ProcessLimits
-from splitgraph.processes.kept_processes import KeptProcesses
 from splitgraph.processes.worker_process import ProcessEnded
 from splitgraph.verification.engine_settings import DEFAULT, EngineSettings, memory_limit
 from splitgraph.verification.engines.error_texts import says_out_of_memory
+from splitgraph.verification.engines.kept_engines import ENGINES, key_of
 from splitgraph.verification.models.model_files import write_model
 from splitgraph.verification.values import Value, read_values, write_values
 
 if TYPE_CHECKING:
     from splitgraph.formats import Model
-
-_PROCESSES = KeptProcesses("splitgraph.verification.worker:main")
 
 Stage = Literal["library", "load", "run"]
 
@@ -209,7 +207,7 @@ class Workplace:
         job["settings"] = self.settings.as_json()
         job |= {"deploy": deploy, "regions": regions, "locate": locate}
         (folder / "job.json").write_text(json.dumps(job), "utf-8")
-        key = json.dumps([engine, self.settings.as_json()])
+        key = key_of(engine, self.settings)
         return _collect(folder, _run_worker(key, folder, ProcessLimits(seconds, address_space=memory)), memory)
 
 
@@ -235,7 +233,7 @@ def _run_worker(key: str, folder: Path, limits: ProcessLimits) -> str:
     the worker in their own process.
     """
     try:
-        _PROCESSES.run(folder, limits, key=key, folder=folder, is_kept=bool)
+        ENGINES.run(folder, limits, key=key, folder=folder, is_kept=bool)
     except ProcessEnded as ended:
         return str(ended)
     return ""
