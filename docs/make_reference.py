@@ -6,23 +6,28 @@ every version of Python, click and onnx that splitgraph supports.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 import reference_api
 import reference_command_line
-from reference_json import commands_page, files_page, json_page, parts_page
+from reference_json import DOCUMENT_PAGES, documents_page, json_page, parts_page
 
 FOLDER = Path(__file__).with_name("reference")
-PAGES = {
+PAGES: Mapping[str, Callable[[], str]] = {
+    "api-analyses.md": reference_api.analyses_page,
+    "api-comparisons.md": reference_api.comparisons_page,
+    "api-errors.md": reference_api.errors_page,
     "api-reading.md": reference_api.reading_page,
-    "api-results.md": reference_api.results_page,
+    "api-rewrites.md": reference_api.rewrites_page,
     "api-rewriting.md": reference_api.rewriting_page,
+    "api-targets.md": reference_api.targets_page,
     "api.md": reference_api.api_page,
     "command-line-reading.md": reference_command_line.reading_page,
     "command-line-rewriting.md": reference_command_line.rewriting_page,
     "command-line.md": reference_command_line.command_line_page,
-    "json-commands.md": commands_page,
-    "json-files.md": files_page,
+    **{page: partial(documents_page, page) for page in DOCUMENT_PAGES},
     "json-parts.md": parts_page,
     "json.md": json_page,
 }

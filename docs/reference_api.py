@@ -1,5 +1,5 @@
 """The pages of the Python API, from the signatures and docstrings of the public names: an overview, the functions that
-rewrite models, those that read them, and results.
+rewrite models, those that read them, and what they return and raise.
 """
 
 from __future__ import annotations
@@ -27,7 +27,20 @@ verb gives back as `.model` is of the kind that went in; a path gives an `onnx.M
 _REWRITING = ("upgrade", "downgrade", "convert", "reshape", "blockers")
 _READING = ("infer", "check", "targets", "find_target", "verify", "diff", "report", "map_models", "load", "save")
 _PAGE_OF = dict.fromkeys(_REWRITING, "api-rewriting.md") | dict.fromkeys(_READING, "api-reading.md")
-_RESULTS = "api-results.md"
+# What functions return, by what made it.
+_ANALYSES = ("Analysis", "Completeness", "SplitReport", "ValueType", "Dim", "Obligation", "OpenVINOModel")
+_REWRITES = ("Rewrite", "Change", "Blockers", "Outcome")
+_COMPARISONS = ("Verification", "Region", "Difference")
+_DIFFERENCES = ("ModelDifference", "NodeDifference", "NodeForm", "PartDifference", "ValueDifference")
+_TARGETS = ("TargetFindings", "NodeAnswer", "Target")
+_ERRORS_PAGE = "api-errors.md"
+_PAGE_OF_CLASS = (
+    dict.fromkeys(_ANALYSES, "api-analyses.md")
+    | dict.fromkeys(_REWRITES, "api-rewrites.md")
+    | dict.fromkeys((*_COMPARISONS, *_DIFFERENCES), "api-comparisons.md")
+    | dict.fromkeys(_TARGETS, "api-targets.md")
+    | {"Diagnostic": _ERRORS_PAGE}
+)
 # Fields that are no part of the contract.
 INTERNAL = {"Analysis": ("details",)}
 
@@ -37,7 +50,8 @@ def api_page() -> str:
     parts = [_INTRODUCTION, "## Functions\n", "| Function | What it does |\n|---|---|"]
     parts += [_line(name, functions()[name], page) for name, page in _PAGE_OF.items()]
     parts += ["", "## Results and errors\n", "| Class | What it is |\n|---|---|"]
-    parts += [_line(known.__name__, known, _RESULTS) for known in (*classes(), *errors())]
+    parts += [_line(known.__name__, known, _PAGE_OF_CLASS[known.__name__]) for known in classes()]
+    parts += [_line(known.__name__, known, _ERRORS_PAGE) for known in errors()]
     return "\n".join([*parts, ""])
 
 
@@ -51,18 +65,40 @@ def reading_page() -> str:
     return _functions_page("Python: infer, check, verify, diff, report, many models", _READING)
 
 
-def results_page() -> str:
-    """The page as Markdown of what functions return and raise."""
-    parts = [f"# Python: results and errors\n\n{_NOTE}\n", "## Classes\n"]
-    for known in classes():
-        parts += _class(known)
-    parts.append("## Errors\n")
-    parts += _errors()
+def analyses_page() -> str:
+    """The page as Markdown of what `infer` returns."""
+    return _classes_page("Python: what infer returns", _ANALYSES)
+
+
+def rewrites_page() -> str:
+    """The page as Markdown of what rewriting functions return, for one model or for many."""
+    return _classes_page("Python: what rewriting functions return", _REWRITES)
+
+
+def comparisons_page() -> str:
+    """The page as Markdown of what `verify` and `diff` return."""
+    return _classes_page("Python: what verify and diff return", (*_COMPARISONS, *_DIFFERENCES))
+
+
+def targets_page() -> str:
+    """The page as Markdown of what `check` and `targets` return."""
+    return _classes_page("Python: what check and targets return", _TARGETS)
+
+
+def errors_page() -> str:
+    """The page as Markdown of findings, and of what functions raise."""
+    return "\n".join([_classes_page("Python: findings and errors", ("Diagnostic",)), "## Errors\n", *_errors()])
+
+
+def _classes_page(title: str, names: Sequence[str]) -> str:
+    parts = [f"# {title}\n\n{_NOTE}\n", "[All functions and classes](api.md)\n"]
+    for name in names:
+        parts += _class(getattr(splitgraph, name))
     return "\n".join(parts)
 
 
 def _functions_page(title: str, names: Sequence[str]) -> str:
-    told = f"[All functions](api.md) · [what they return and raise]({_RESULTS})\n"
+    told = f"[All functions, and what they return](api.md) · [what they raise]({_ERRORS_PAGE})\n"
     parts = [f"# {title}\n\n{_NOTE}\n", told]
     for name in names:
         parts += _function(name)
@@ -114,7 +150,7 @@ def _function(name: str) -> Iterator[str]:
 
 
 def _class(known: type) -> Iterator[str]:
-    yield f"### {known.__name__}\n"
+    yield f"## {known.__name__}\n"
     yield from as_markdown(known, fields(known), _fields_with_types(known))
     described = [_member(name, value) for name, value in members(known).items()]
     if described:

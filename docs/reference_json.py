@@ -1,26 +1,28 @@
-"""The pages of the JSON documents, from the JSON Schemas in docs/reference/schemas/: an overview, what each command
-prints, the files, and the parts that several of these have.
+"""The pages of the JSON documents, from the JSON Schemas in docs/reference/schemas/: an overview, what commands print
+by what they are for, the files, and the parts that several of these have.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 Schema = dict[str, Any]
 
 _FOLDER = Path(__file__).with_name("reference") / "schemas"
-# In the order of the page; the parts that several documents have come last.
-_DOCUMENTS = (
-    *("infer", "rewrite", "check", "targets", "verify", "diff", "report", "explain", "doctor", "many", "failure"),
-)
-# Files that come with splitgraph, or that it writes.
-_FILES = ("target", "operators", "answers", "outcome")
+_FILES_PAGE, _PARTS_PAGE = "json-files.md", "json-parts.md"
+# Each page with its title and its documents. Files come with splitgraph, or splitgraph writes them.
+DOCUMENT_PAGES = {
+    "json-reading.md": ("JSON: infer, check", ("infer", "check", "targets")),
+    "json-rewriting.md": ("JSON: rewriting, many models, failures", ("rewrite", "many", "failure")),
+    "json-comparing.md": ("JSON: verify, diff", ("verify", "diff")),
+    "json-others.md": ("JSON: report, explain, doctor", ("report", "explain", "doctor")),
+    _FILES_PAGE: ("JSON: files", ("target", "operators", "answers", "outcome")),
+}
 _COMMON = "common"
-_COMMANDS_PAGE, _FILES_PAGE, _PARTS_PAGE = "json-commands.md", "json-files.md", "json-parts.md"
 _NOTE = "<!-- Generated from `docs/reference/schemas/` by `docs/make_reference.py`; do not edit by hand. -->"
 
 _INTRODUCTION = f"""\
@@ -53,38 +55,30 @@ and so does each line of the [report of many models]({_FILES_PAGE}#report-of-man
 def json_page() -> str:
     """The overview as Markdown: what all documents have in common, and where each is."""
     rows = ["| of | page |\n|---|---|"]
-    for page, names in ((_COMMANDS_PAGE, _DOCUMENTS), (_FILES_PAGE, _FILES)):
+    for page, (_, names) in DOCUMENT_PAGES.items():
         for name in names:
             title = read_schema(name)["title"]
             rows.append(f"| {title} | [{page}]({page}#{_anchor(title)}) |")
     return "\n".join([_INTRODUCTION, *rows, ""])
 
 
-def commands_page() -> str:
-    """The page of what the commands print: a section for each document, with every key."""
-    return _page("JSON: what each command prints", _DOCUMENTS)
-
-
-def files_page() -> str:
-    """The page of the JSON files: tables of runtimes, and the report of many models."""
-    return _page("JSON: files", _FILES)
+def documents_page(page: str) -> str:
+    """The page of that name: a section for each of its documents, with every key."""
+    title, names = DOCUMENT_PAGES[page]
+    common, parts = read_schema(_COMMON), [f"# {title}\n\n{_NOTE}\n"]
+    for name in names:
+        parts += _document(name, read_schema(name), common)
+    return "\n".join(parts)
 
 
 def parts_page() -> str:
     """The page of the parts that documents and files have: a section for each."""
     common, parts = read_schema(_COMMON), [f"# JSON: parts of documents\n\n{_NOTE}\n"]
-    for name in (*_DOCUMENTS, *_FILES, _COMMON):
+    for name in (*(name for _, names in DOCUMENT_PAGES.values() for name in names), _COMMON):
         schema = read_schema(name)
         for part in schema.get("$defs", {}).values():
             if not _is_case(part):
                 parts += _part(part, schema, common)
-    return "\n".join(parts)
-
-
-def _page(title: str, names: Iterable[str]) -> str:
-    common, parts = read_schema(_COMMON), [f"# {title}\n\n{_NOTE}\n"]
-    for name in names:
-        parts += _document(name, read_schema(name), common)
     return "\n".join(parts)
 
 
