@@ -92,7 +92,7 @@ def run_batch(call: Call, pairs: str | None) -> int:
         say_error(str(error), error.diagnostics)
         code = WRONG_USAGE
     if shown.as_json:
-        from splitgraph.reports.documents import batch_json
+        from splitgraph.reports.documents.outcomes import batch_json
 
         print_document(batch_json(verb, outcomes))
     elif many.format is not None:

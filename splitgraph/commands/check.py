@@ -29,7 +29,7 @@ def list_targets(*, as_json: bool) -> int:
     """Print the targets: what they are called, and since when they are known."""
     known = targets().values()
     if as_json:
-        from splitgraph.reports.documents import targets_json
+        from splitgraph.reports.documents.targets import targets_json
 
         print_document(targets_json(known))
         return CLEAN
@@ -53,7 +53,7 @@ def _check(task: FileTask, shown: Shown) -> int:
         checked = check_file(task)
     walked = checked.examined.walked
     if shown.as_json:
-        from splitgraph.reports.documents import check_json
+        from splitgraph.reports.documents.targets import check_json
 
         converted = checked.converted(task.leeway)
         advised = partial(checked.advice, converted=converted, model=model)

@@ -13,7 +13,7 @@ def diff(before: Path, after: Path, *, with_all: bool, as_json: bool) -> int:
     """Compare two models and print what differs."""
     difference = api.diff(before, after)
     if as_json:
-        from splitgraph.reports.documents import difference_document
+        from splitgraph.reports.documents.comparisons import difference_document
 
         print_document(difference_document(difference, str(before), str(after)))
     else:

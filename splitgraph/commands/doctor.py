@@ -30,7 +30,7 @@ def doctor(*, as_json: bool) -> int:
     with working("examining the installation") as say:
         report = examine(say)
     if as_json:
-        from splitgraph.reports.documents import doctor_json
+        from splitgraph.reports.documents.program import doctor_json
 
         print_document(doctor_json(report))
     else:

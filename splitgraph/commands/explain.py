@@ -14,7 +14,7 @@ def explain(codes: Sequence[str], *, as_json: bool) -> int:
     """Print the meaning of codes; without a code, list all of them. Raises SplitgraphError for an unknown code."""
     known = list(dict.fromkeys(map(_known, codes)))
     if as_json:
-        from splitgraph.reports.documents import explain_json
+        from splitgraph.reports.documents.program import explain_json
 
         print_document(explain_json({code: CODES[code] for code in known or CODES}, ACCEPTABLE))
         return CLEAN

@@ -42,7 +42,7 @@ def _infer(task: FileTask, shown: Shown) -> int:
 
 
 def _print_document(analysis: Analysis, model: str, with_values: bool, steps: Sequence[Step] | None) -> None:
-    from splitgraph.reports.documents import analysis_json, why_json
+    from splitgraph.reports.documents.analyses import analysis_json, why_json
 
     document = analysis_json(analysis, model, with_values)
     print_document(document if steps is None else {**document, "why": why_json(steps)})

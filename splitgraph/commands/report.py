@@ -32,7 +32,7 @@ def _report(task: FileTask, shown: Shown) -> int:
     reported = report_file(task, working)
     drawn = [(str(source), analysis) for source, analysis in zip(sources_of(task), reported.analyses, strict=True)]
     if shown.as_json:
-        from splitgraph.reports.documents import report_json
+        from splitgraph.reports.documents.analyses import report_json
 
         print_document(report_json(drawn, str(reported.written)))
     elif not shown.quiet:

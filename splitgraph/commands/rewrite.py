@@ -45,7 +45,8 @@ def _report_kept(rewritten: Rewritten, task: FileTask, shown: Shown) -> None:
     """Report that the model is beyond the wanted opset, which is no error."""
     output = None if rewritten.output is None else str(rewritten.output)
     if shown.as_json:
-        from splitgraph.reports.documents import data_files_json, failed_document
+        from splitgraph.reports.documents.rewrites import data_files_json
+        from splitgraph.reports.documents.skeletons import failed_document
 
         files = data_files_json(rewritten.data_files)
         known: Any = {"from": dict(rewritten.opset), "to": dict(rewritten.opset), "output": output, "data_files": files}
@@ -62,7 +63,7 @@ def _report_there(rewritten: Rewritten, task: FileTask, shown: Shown) -> None:
     """Report that the model is already as wanted."""
     assert rewritten.rewrite is not None
     if shown.as_json:
-        from splitgraph.reports.documents import rewrite_json
+        from splitgraph.reports.documents.rewrites import rewrite_json
 
         output = None if rewritten.output is None else str(rewritten.output)
         document = rewrite_json(rewritten.rewrite, task.name, output=output, data_files=rewritten.data_files)
@@ -113,7 +114,7 @@ def _copied(output: str | None) -> str:
 def _report_blockers(rewritten: Rewritten, task: FileTask, shown: Shown) -> int:
     model, opset, blockers, wanted = task.name, rewritten.opset, list(rewritten.blockers), task.wanted
     if shown.as_json:
-        from splitgraph.reports.documents import failed_document
+        from splitgraph.reports.documents.skeletons import failed_document
 
         after = {**opset, **task.converting.opsets}
         print_document(failed_document(task.verb, model, blockers, **{"from": dict(opset)}, to=dict(after)))
@@ -168,14 +169,14 @@ def _report_rewrite(rewritten: Rewritten, task: FileTask, shown: Shown) -> None:
 def _print_rewrite_as_json(
     result: Rewrite, difference: ModelDifference | None, rewritten: Rewritten, task: FileTask
 ) -> None:
-    from splitgraph.reports.documents import rewrite_json
+    from splitgraph.reports.documents.rewrites import rewrite_json
 
     output = None if rewritten.output is None else str(rewritten.output)
     document = rewrite_json(result, task.name, output=output, data_files=rewritten.data_files)
     if task.output.dry_run:
         document |= {"ok": rewritten.code == CLEAN, "dry_run": True}
     if difference is not None:
-        from splitgraph.reports.documents import difference_json
+        from splitgraph.reports.documents.comparisons import difference_json
 
         document["diff"] = difference_json(difference)
     print_document(document)

@@ -72,7 +72,7 @@ def _print_failure(command: str, options: Mapping[str, Any], diagnostics: Sequen
     """With --json, print the document of a command that failed."""
     if not options.get("as_json"):
         return
-    from splitgraph.reports.documents import failed_document
+    from splitgraph.reports.documents.skeletons import failed_document
     from splitgraph.reports.printing import print_document
 
     print_document(failed_document(command, _model(options), diagnostics))

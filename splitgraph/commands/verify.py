@@ -32,7 +32,7 @@ def _verify(task: FileTask, shown: Shown) -> int:
             verification = open_models.compared(task.model, task.after, task.running)
     code = CODES.get(verification.verdict, CLEAN)
     if shown.as_json:
-        from splitgraph.reports.documents import verification_json
+        from splitgraph.reports.documents.comparisons import verification_json
 
         print_document(verification_json(verification))
     elif code or not shown.quiet:

@@ -141,7 +141,7 @@ class Rewrite(Generic[M_co]):
         describes it; its `model` is `source`. output: the file that the result was saved to; None for a result that was
         not, as with `--dry-run`.
         """
-        from splitgraph.reports.documents import rewrite_json
+        from splitgraph.reports.documents.rewrites import rewrite_json
 
         if output is not None:
             return rewrite_json(self, self.source, output=os.fspath(output))

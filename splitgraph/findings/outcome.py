@@ -107,7 +107,7 @@ class Outcome:
 
     def document(self) -> dict[str, Any]:
         """Return the outcome as JSON: a line of the file of `--report`, which `from_document` reads."""
-        from splitgraph.reports.documents import outcome_json
+        from splitgraph.reports.documents.outcomes import outcome_json
 
         return outcome_json(self)
 

@@ -225,7 +225,7 @@ class Analysis(Generic[M_co]):
         """Return what `infer --json` prints, as docs/reference/schemas/infer.schema.json describes it; its `model` is
         `source`. values: with the types of all values, as `--all`.
         """
-        from splitgraph.reports.documents import analysis_json
+        from splitgraph.reports.documents.analyses import analysis_json
 
         return analysis_json(self, self.source, values)
 

@@ -11,7 +11,7 @@ from splitgraph.findings.diagnostics import Diagnostic
 from splitgraph.processes.this_process import writing
 
 if TYPE_CHECKING:
-    from splitgraph.reports.documents import Document
+    from splitgraph.reports.documents.parts import Document
     from splitgraph.reports.text import Block
 
 # Seconds after which a person wants to know how to go on without waiting.
@@ -22,7 +22,7 @@ LONG = 10.0
 
 def print_document(document: Document) -> None:
     """Print a JSON document on stdout."""
-    from splitgraph.reports.documents import document_text
+    from splitgraph.reports.documents.skeletons import document_text
 
     print_text(document_text(document))
 

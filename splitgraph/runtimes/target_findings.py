@@ -84,7 +84,7 @@ class TargetFindings(tuple[Diagnostic, ...]):
         """Return what `check --json` prints, as docs/reference/schemas/check.schema.json describes it. The model is
         converted for those targets that have something in its way.
         """
-        from splitgraph.reports.documents import check_json
+        from splitgraph.reports.documents.targets import check_json
 
         name, examined, checks = self._checked
         converted = {check.target.key: self._convert(check) for check in checks if check.is_to_be_converted}

@@ -141,7 +141,7 @@ class Verification:
 
     def document(self) -> dict[str, Any]:
         """Return what `verify --json` prints, as docs/reference/schemas/verify.schema.json describes it."""
-        from splitgraph.reports.documents import verification_json
+        from splitgraph.reports.documents.comparisons import verification_json
 
         return verification_json(self)
 

@@ -6,7 +6,7 @@ import onnx
 import pytest
 
 import splitgraph
-from splitgraph.reports.documents import analysis_json
+from splitgraph.reports.documents.analyses import analysis_json
 from splitgraph.reports.pages import analysis_page
 from splitgraph.reports.text import Block
 

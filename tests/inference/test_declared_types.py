@@ -10,7 +10,7 @@ from obligation_texts import obligation_of
 
 import splitgraph
 from splitgraph.inference.analysis import Analysis
-from splitgraph.reports.documents import analysis_json
+from splitgraph.reports.documents.analyses import analysis_json
 from splitgraph.reports.pages import analysis_page
 from splitgraph.reports.text import plain_text
 

@@ -9,7 +9,8 @@ from splitgraph.differences import ModelDifference, NodeDifference, NodeForm, Pa
 from splitgraph.findings.diagnostics import diagnostic
 from splitgraph.model.value_type import tensor
 from splitgraph.reports.differences import difference_blocks, difference_page
-from splitgraph.reports.documents import difference_document, failed_document
+from splitgraph.reports.documents.comparisons import difference_document
+from splitgraph.reports.documents.skeletons import failed_document
 from splitgraph.reports.text import plain_text
 
 

@@ -10,14 +10,11 @@ from obligation_texts import obligation_of
 import splitgraph
 from splitgraph.findings.diagnostics import Diagnostic, diagnostic
 from splitgraph.model.value_type import UNKNOWN, ValueType, sequence, tensor
-from splitgraph.reports.documents import (
-    analysis_json,
-    document_text,
-    failed_document,
-    rewrite_json,
-    type_json,
-    verification_json,
-)
+from splitgraph.reports.documents.analyses import analysis_json
+from splitgraph.reports.documents.comparisons import verification_json
+from splitgraph.reports.documents.parts import type_json
+from splitgraph.reports.documents.rewrites import rewrite_json
+from splitgraph.reports.documents.skeletons import document_text, failed_document
 from splitgraph.verification.verification import Difference
 
 from .results import SPLIT_CHANGE, dims, make_analysis, make_rewrite, make_split, make_verification

@@ -8,7 +8,8 @@ from onnx import TensorProto, helper
 
 import splitgraph
 from splitgraph.findings.diagnostics import LONGEST_NAME, LONGEST_TEXT, SplitgraphError, abridged, diagnostic
-from splitgraph.reports.documents import analysis_json, document_text
+from splitgraph.reports.documents.analyses import analysis_json
+from splitgraph.reports.documents.skeletons import document_text
 from splitgraph.reports.pages import analysis_page, blockers_page
 from splitgraph.reports.text import plain_text
 

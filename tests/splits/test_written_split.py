@@ -9,7 +9,7 @@ import pytest
 from onnx import parser
 
 import splitgraph
-from splitgraph.reports.documents import analysis_json
+from splitgraph.reports.documents.analyses import analysis_json
 from splitgraph.reports.html.split_svg import split_svg
 
 # Opset, inputs, node, initializer; the code of the error; axis and lengths of the report.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from splitgraph.conversion.rewrite import Change
     from splitgraph.differences import ModelDifference, NodeDifference, NodeForm, PartDifference, ValueDifference
     from splitgraph.findings.diagnostics import Diagnostic
-    from splitgraph.reports.documents import Document
+    from splitgraph.reports.documents.parts import Document
     from splitgraph.verification.verification import Verification
 
 

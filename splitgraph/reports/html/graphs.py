@@ -26,7 +26,7 @@ from splitgraph.reports.text import printable
 from splitgraph.splits.openvino_split_1 import DOMAIN as OPENVINO
 
 if TYPE_CHECKING:
-    from splitgraph.reports.documents import Document
+    from splitgraph.reports.documents.parts import Document
 
 T = TypeVar("T")
 

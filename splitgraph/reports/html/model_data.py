@@ -20,7 +20,7 @@ from splitgraph.reports.html.split_svg import KINDS, bar_weights, operator_label
 from splitgraph.reports.text import dim_text, opset_text, printable, shortened
 
 if TYPE_CHECKING:
-    from splitgraph.reports.documents import Document
+    from splitgraph.reports.documents.parts import Document
 
 # Characters of a text of the model's metadata.
 _LONGEST_TEXT = 400
