@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 
-from splitgraph.findings.acceptance import ACCEPTABLE, told_acceptance
+from splitgraph.findings.acceptance import ACCEPTABLE, acceptance_text
 from splitgraph.findings.codes import CODES, SECTIONS
 from splitgraph.inference.repairs import FIRST_OPSET, INT32_INPUTS, NEWER_TYPES
 
@@ -107,7 +107,7 @@ def diagnostics_page() -> str:
         parts.append(f"## {section}\n")
         for code, info in codes.items():
             parts.append(f"### {code}: {info.title}\n\n{info.meaning}\n\n*What to do:* {info.help}\n")
-            parts.append(f"*Can be accepted:* {told_acceptance(code)}\n")
+            parts.append(f"*Can be accepted:* {acceptance_text(code)}\n")
     return "\n".join(parts)
 
 

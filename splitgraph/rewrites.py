@@ -66,7 +66,7 @@ def rewritten(
             rewrite = _converted(start, conversion.onnx) if is_onnx else conversion.ir(start)
         except ConversionError as refused:
             # Nothing was edited, so the nodes are where the findings say.
-            refused.diagnostics = _told_unread(loaded.content, named_in(loaded.content, refused.diagnostics))
+            refused.diagnostics = _with_help_for_unread(loaded.content, named_in(loaded.content, refused.diagnostics))
             raise
         verifying = running if running.verify else verified_later
         if verifying is not None and isinstance(rewrite.model, ModelProto):
@@ -96,7 +96,7 @@ def _converted(start: StartingModel, convert: Callable[[StartingModel], Rewrite]
     on.
     """
     import_whole("splitgraph.inference")
-    from splitgraph.inference.input_defaults import defaults_of, told_new_defaults
+    from splitgraph.inference.input_defaults import defaults_of, notes_about_new_defaults
 
     model, leeway = start.model, start.leeway
     if leeway.fix_defaults:
@@ -110,7 +110,7 @@ def _converted(start: StartingModel, convert: Callable[[StartingModel], Rewrite]
         # A model of the caller's own may be edited.
         before = model.ir_version
         rewrite = _with_remedy(start, convert)
-        notes = told_new_defaults(before, rewrite.model)
+        notes = notes_about_new_defaults(before, rewrite.model)
         rewrite = replace(rewrite, diagnostics=(*rewrite.diagnostics, *notes))
     assumed = tuple(value.name for value in defaults_of(model)) if leeway.assume_defaults else ()
     return replace(
@@ -126,15 +126,15 @@ def _with_remedy(start: StartingModel, convert: Callable[[StartingModel], Rewrit
         return convert(start)
     except ConversionError as refused:
         import_whole("splitgraph.inference.input_defaults")
-        from splitgraph.inference.input_defaults import defaults_of, told_remedy
+        from splitgraph.inference.input_defaults import defaults_of, with_remedy
 
         if start.leeway.assume_defaults or not defaults_of(start.model):
             raise
         try:
             convert(start._replace(leeway=start.leeway._replace(assume_defaults=True)))
         except ConversionError as error:
-            raise told_remedy(refused, error.diagnostics) from refused
-        raise told_remedy(refused, ()) from refused
+            raise with_remedy(refused, error.diagnostics) from refused
+        raise with_remedy(refused, ()) from refused
 
 
 def with_sizes(loaded: LoadedModel, sizes: Sizes) -> LoadedModel:
@@ -162,7 +162,7 @@ def named_in(model: Model, findings: Sequence[Diagnostic]) -> tuple[Diagnostic, 
     return with_layers(findings, mirror(model))
 
 
-def _told_unread(model: Model, findings: Sequence[Diagnostic]) -> tuple[Diagnostic, ...]:
+def _with_help_for_unread(model: Model, findings: Sequence[Diagnostic]) -> tuple[Diagnostic, ...]:
     """Return findings with what helps against wrong element types, if the model is in memory and tensors of new types
     are in data files: an older opset has them in another type.
     """
@@ -182,7 +182,7 @@ def find_blockers(model: Any, opset: Any, leeway: Leeway) -> Blockers:
     import_whole("splitgraph.conversion.opset")
     from splitgraph.conversion.opset import Blockers
     from splitgraph.conversion.opset import find_blockers as found_blockers
-    from splitgraph.inference.input_defaults import defaults_of, told_remedy
+    from splitgraph.inference.input_defaults import defaults_of, with_remedy
 
     wanted = wanted_opset(opset)
     content = open_model(model, weights="leave").content
@@ -198,8 +198,8 @@ def find_blockers(model: Any, opset: Any, leeway: Leeway) -> Blockers:
         told = tuple(found)
         if found and not leeway.assume_defaults and defaults_of(content):
             constant = found_blockers(content, wanted, leeway._replace(assume_defaults=True))
-            told = told_remedy(ConversionError("", found), constant).diagnostics
-        return Blockers(_told_unread(content, told), found.reachable)
+            told = with_remedy(ConversionError("", found), constant).diagnostics
+        return Blockers(_with_help_for_unread(content, told), found.reachable)
 
 
 def _as_read(original: Model, rewrite: Rewrite) -> Model:

@@ -25,7 +25,7 @@ def all_targets(model: str, checks: Iterable[TargetCheck], converted: Mapping[st
     for check in checks:
         after = converted[check.target.key]
         group = _group(check, after)
-        groups.setdefault(group, {}).setdefault(_told(check, after), []).append(check.target.key)
+        groups.setdefault(group, {}).setdefault(_reason(check, after), []).append(check.target.key)
     blocks: list[Block] = []
     for group in sorted(groups):
         text, command = _title(group, model)
@@ -63,7 +63,7 @@ def _title(group: int, model: str) -> tuple[str, str]:
     }[group]
 
 
-def _told(check: TargetCheck, after: Converted) -> str:
+def _reason(check: TargetCheck, after: Converted) -> str:
     """Return what is in the way of a model, after the conversion if it is refused, or what is not known; "" for what
     runs.
     """

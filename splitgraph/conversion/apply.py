@@ -9,9 +9,9 @@ from typing import Any
 from splitgraph.conversion.declared_shapes import (
     Belief,
     correct_shapes,
+    correction_finding,
     declare_results_of_scans,
     dimensions_of_inputs,
-    told_correction,
     with_corrections,
 )
 from splitgraph.conversion.node import Node, changed_attributes
@@ -69,7 +69,7 @@ def apply_plan(plan: Plan, model: ModelProto, *, owned: bool = False) -> Rewrite
         _set_opset(copy, plan.opset)
     _import_versions(copy, plan.domains)
     _set_functions(copy, plan)
-    return step(copy, plan.changes, correct.told(notes), rounding=plan.rounding)
+    return step(copy, plan.changes, correct.with_notes(notes), rounding=plan.rounding)
 
 
 def _outputs_of_others(graph: Any, edits: GraphEdits) -> dict[str, str]:
@@ -109,10 +109,10 @@ class _Corrections:
                 assert self._walked is not None
                 scope = next(scope for scope in self._walked.scopes if scope.path == path)
                 location = f"{scope.location}/{rewritten[value.name]}"
-                finding = told_correction(value.name, declared, value_type(value.type), location)
+                finding = correction_finding(value.name, declared, value_type(value.type), location)
             self._corrected[value.name] = finding
 
-    def told(self, notes: Sequence[Diagnostic]) -> list[Diagnostic]:
+    def with_notes(self, notes: Sequence[Diagnostic]) -> list[Diagnostic]:
         """Return the notes of the plan with those about corrections."""
         return with_corrections(notes, self._corrected, KEPT) if self._corrected else list(notes)
 

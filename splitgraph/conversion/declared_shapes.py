@@ -35,7 +35,7 @@ class Belief(NamedTuple):
     names: bool = False
     unknown: bool = False
 
-    def is_told(self, dim: DimLike | None) -> bool:
+    def is_known(self, dim: DimLike | None) -> bool:
         """Return True for a number, and for a dimension in the names of the model's inputs."""
         return dim is not None and (not isinstance(dim, Dim) or symbols_of(dim) <= self.inputs)
 
@@ -68,13 +68,13 @@ def _correct(declared: Any, inferred: Sequence[DimLike | None] | None, belief: B
     wrong = [pair for pair in zip(declared.shape.dim, inferred, strict=True) if not _holds(*pair, belief)]
     for entry, dim in wrong:
         entry.ClearField("value")
-        write_dim(dim if belief.is_told(dim) else None, entry)
+        write_dim(dim if belief.is_known(dim) else None, entry)
     return bool(wrong)
 
 
 def _holds(entry: TensorShapeProto.Dimension, inferred: DimLike | None, belief: Belief) -> bool:
     """Return True if a declared dimension says nothing, or what is inferred."""
-    if belief.unknown and not belief.is_told(inferred):
+    if belief.unknown and not belief.is_known(inferred):
         return True
     if entry.HasField("dim_value"):
         return entry.dim_value < 0 or entry.dim_value == inferred
@@ -99,7 +99,7 @@ def _declare(declared: Any, shape: Sequence[DimLike | None], belief: Belief) -> 
     # A scalar has a shape without dimensions.
     declared.shape.SetInParent()
     for dim in shape:
-        write_dim(dim if belief.is_told(dim) else None, declared.shape.dim.add())
+        write_dim(dim if belief.is_known(dim) else None, declared.shape.dim.add())
 
 
 def dimensions_of_inputs(model: ModelProto) -> frozenset[str]:
@@ -108,7 +108,7 @@ def dimensions_of_inputs(model: ModelProto) -> frozenset[str]:
     return frozenset(dim.dim_param for tensor in tensors for dim in tensor.shape.dim if dim.dim_param)
 
 
-def told_correction(name: str, declared: ValueType, inferred: ValueType, location: str) -> Diagnostic:
+def correction_finding(name: str, declared: ValueType, inferred: ValueType, location: str) -> Diagnostic:
     """Return the warning about an output of a graph that the result declares in another way."""
     text = f"{name!r} is declared as {declared}, but inferred as {inferred}; {CORRECTED}"
     return diagnostic("SG301", text, location, severity="warning")
@@ -139,7 +139,7 @@ def corrected_result(
         corrected += [value.name for value, _ in correct_shapes(scope.proto, types, belief)]
     if not corrected or _has_errors(walk_model(copy, leeway)):
         return None
-    return copy, _told_all(list(dict.fromkeys(corrected)))
+    return copy, _corrections_finding(list(dict.fromkeys(corrected)))
 
 
 def _has_errors(walked: Walked) -> bool:
@@ -160,7 +160,7 @@ def _rightly_declared(model: ModelProto, leeway: Leeway) -> frozenset[str]:
     return frozenset(right)
 
 
-def _told_all(names: list[str]) -> Diagnostic:
+def _corrections_finding(names: list[str]) -> Diagnostic:
     named = ", ".join(abridged(repr(name)) for name in names[:_MOST_NAMED])
     more = f" and of {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
     text = f"the declared shapes of {named}{more} do not all hold together with what the nodes compute; {CORRECTED}"

@@ -37,7 +37,7 @@ _MOST_TOLD = 3
 _MOST_NODES = 1_000_000
 
 
-def told_inlined(model: ModelProto, *, ours_too: bool = True) -> str:
+def inlined_text(model: ModelProto, *, ours_too: bool = True) -> str:
     """Return one line about the functions that inlining replaces: how many, and the first names."""
     gone = [
         f"{function.domain}.{function.name}"

@@ -10,7 +10,7 @@ from typing import Any
 
 from google.protobuf.descriptor import FieldDescriptor
 
-from splitgraph.conversion.inlining import inline_functions, told_inlined
+from splitgraph.conversion.inlining import inline_functions, inlined_text
 from splitgraph.conversion.operators.registry import UNDECIDED, decision
 from splitgraph.conversion.plan import Plan, opset_of
 from splitgraph.conversion.rewrite import Change, Rewrite
@@ -76,7 +76,7 @@ def fit_ir_version(
     notes: list[Diagnostic] = []
     if least < needs.of_functions[0]:
         try:
-            names = told_inlined(model)
+            names = inlined_text(model)
             model = inline_functions(model, ours_too=True)
             notes.append(diagnostic("SG413", f"IR version {least} has no local functions: {names}", severity="info"))
         except ValueError as error:
@@ -90,7 +90,7 @@ def fit_ir_version(
     return model, [*notes, *_told(needs, least, reason_of_version, wanted)]
 
 
-def told_kept(model: ModelProto, opset: int, version: IRVersion) -> list[Diagnostic]:
+def kept_version_notes(model: ModelProto, opset: int, version: IRVersion) -> list[Diagnostic]:
     """Return the note for a model that stays at its opset and has an IR version that runtimes of that time refuse."""
     came_with = minimum_ir_version(opset)
     if version is not None or model.ir_version <= came_with:

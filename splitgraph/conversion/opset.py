@@ -9,14 +9,14 @@ from typing import Any, NamedTuple
 from splitgraph.conversion.apply import apply_plan
 from splitgraph.conversion.collecting_loops import LOOPS_CARRY_SEQUENCES_FROM, plan_stacking_loops
 from splitgraph.conversion.imports import drop_imports, importing, newest_opset_of, used_domains
-from splitgraph.conversion.inlining import inline_functions, told_inlined
+from splitgraph.conversion.inlining import inline_functions, inlined_text
 from splitgraph.conversion.ir_version import (
     check_ir_version,
     fit_ir_version,
     has_unnamed_parts,
+    kept_version_notes,
     name_parts,
     refuse_unknown_versions,
-    told_kept,
 )
 from splitgraph.conversion.ladder import nearest_opset
 from splitgraph.conversion.operators.registry import load_families
@@ -72,7 +72,7 @@ def convert_opset(
     to_opset = model_imports(rewrite.model).get("")
     converted, told = fit_ir_version(rewrite.model, ir_version, to_opset, own, lowers=goal < from_opset)
     if from_opset == to_opset and not plan.domains and not standard:
-        told = [*told, *told_kept(converted, from_opset, ir_version)]
+        told = [*told, *kept_version_notes(converted, from_opset, ir_version)]
     changes = name_parts(converted) if names_parts else []
     return replace(rewrite.then(step(converted, changes, told)), from_opset=imports)
 
@@ -260,6 +260,6 @@ def _with_functions_inlined(first: _Draft, model: ModelProto, goal: Goal) -> _Dr
     second = _draft(inlined, goal, first.walked.leeway)
     if len(second.plan.blockers) >= len(first.plan.blockers):
         return first
-    text = f"{told_inlined(model, ours_too=False)}; their bodies as written cannot be converted to opset {goal.opset}"
+    text = f"{inlined_text(model, ours_too=False)}; their bodies as written cannot be converted to opset {goal.opset}"
     note = diagnostic("SG413", text, "main", severity="info")
     return second._replace(rewrite=step(inlined, (), [note], accepted=second.rewrite.accepted).then(second.rewrite))

@@ -149,7 +149,7 @@ def _plan_root(
 ) -> None:
     to_opset = goal.opset
     plan.start(root)
-    plan.notes += [note for scope in root for note in _told_forms(scope, forms_in(walked, scope))]
+    plan.notes += [note for scope in root for note in _form_findings(scope, forms_in(walked, scope))]
     affected = {
         scope.path: _affected(scope, walked.visits(scope), goal, functions, forms_in(walked, scope)) for scope in root
     }
@@ -193,7 +193,7 @@ def forms_in(walked: Walked, scope: Scope) -> Mapping[int, Form]:
     return {} if detail is None else detail.forms
 
 
-def _told_forms(scope: Scope, forms: Mapping[int, Form]) -> list[Diagnostic]:
+def _form_findings(scope: Scope, forms: Mapping[int, Form]) -> list[Diagnostic]:
     return [
         diagnostic(
             "SG401",
@@ -344,7 +344,7 @@ class _ScopePlanner:
                 self.plan.replace(scope, index, replacement)
                 edits = self.plan.edits.get(scope.path)
         for ladder in (own, *of_forms.values()):
-            self.plan.notes += [*ladder.notes, *told_assumptions(ladder, scope)]
+            self.plan.notes += [*ladder.notes, *assumption_findings(ladder, scope)]
         return blocked
 
     def _converted(self, node: NodeProto, index: int, key: Key | None, location: str, ladder: Ladder) -> Replacement:
@@ -373,7 +373,7 @@ def may_round(node: NodeProto, replacement: Replacement) -> bool:
     return any(made.op_type in _ROUNDING and made.op_type != node.op_type for made in nodes)
 
 
-def told_assumptions(ladder: Ladder, scope: Scope) -> list[Diagnostic]:
+def assumption_findings(ladder: Ladder, scope: Scope) -> list[Diagnostic]:
     """Return the warnings about element types of a graph that are unknown and were assumed."""
     return [
         diagnostic(

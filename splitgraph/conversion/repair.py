@@ -9,7 +9,7 @@ from splitgraph.conversion.rewrite import Rewrite, step
 from splitgraph.findings.acceptance import REPAIRED
 from splitgraph.findings.diagnostics import Diagnostic, diagnostic
 from splitgraph.inference import Walked, walk_model
-from splitgraph.inference.input_defaults import told_defaults
+from splitgraph.inference.input_defaults import findings_about_defaults
 from splitgraph.inference.walk_results import Repair
 from splitgraph.model.names import FreshNames, named_outputs, used_names
 from splitgraph.model.onnx_proto import ModelProto
@@ -28,7 +28,7 @@ def repaired(
     """
     walked = walk_model(model, leeway) if walked is None else walked
     accepted = tuple(finding for finding in walked.accepted if finding.code not in REPAIRED)
-    assumed = told_defaults(model, assumed=leeway.assume_defaults)
+    assumed = findings_about_defaults(model, assumed=leeway.assume_defaults)
     notes = [*walked.stale, *assumed, *walked.doubled, *walked.lenient, *walked.tolerated]
     model, told_order = _in_order(model, walked)
     if told_order is not None:

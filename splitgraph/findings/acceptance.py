@@ -80,7 +80,7 @@ def why_not(code: str) -> str | None:
     return _REASONS[code[2]]
 
 
-def told_acceptance(code: str) -> str:
+def acceptance_text(code: str) -> str:
     """Return a sentence that says whether findings of a code can be accepted, and why."""
     reason = why_not(code)
     return f"yes. {ACCEPTABLE[code]}" if reason is None else f"no; {reason}."

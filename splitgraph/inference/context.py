@@ -313,7 +313,7 @@ class NodeContext:
             self.errors.append(code)
         help = self._help(code, message)
         if code == "SG212" and self.form is not None:
-            told, help = self.form.told(self.opset), self.form.help
+            told, help = self.form.sentence(self.opset), self.form.help
             if self.form.adds_to(message):
                 message = f"{message}. {told}"
             else:
@@ -327,7 +327,7 @@ class NodeContext:
         if code == "SG212":
             return _HOW_TO_FIT
         if self.form is not None:
-            return f"{self.form.told(self.opset)}. {self.form.help}"
+            return f"{self.form.sentence(self.opset)}. {self.form.help}"
         return advise(self.node, message) if code == "SG302" else None
 
     def tolerate(self, code: str, message: str, run_by: str, reading: str = "alike") -> None:

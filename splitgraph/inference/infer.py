@@ -24,9 +24,9 @@ from splitgraph.inference.demanded_types import demanded_types
 from splitgraph.inference.input_defaults import (
     defaults_left_open,
     defaults_of,
+    findings_about_defaults,
     left_open,
     may_tell_shapes,
-    told_defaults,
 )
 from splitgraph.inference.memo import Memo
 from splitgraph.inference.record import Requirement
@@ -125,7 +125,7 @@ def _report_defaults(state: WalkState, main: Walk) -> None:
     """Report initializers that are also inputs, and how many shapes are open only because callers may replace them."""
     task = state.task
     defaults = defaults_of(task.model)
-    for finding in told_defaults(task.model, assumed=task.assumes_defaults):
+    for finding in findings_about_defaults(task.model, assumed=task.assumes_defaults):
         state.record.report(finding)
     if task.assumes_defaults or not any(map(may_tell_shapes, defaults)):
         return

@@ -67,13 +67,13 @@ def defaults_left_open(count: int, dims: int) -> Diagnostic:
     return diagnostic("SG305", text, "main", severity="info")
 
 
-def told_defaults(model: ModelProto, *, assumed: bool) -> list[Diagnostic]:
+def findings_about_defaults(model: ModelProto, *, assumed: bool) -> list[Diagnostic]:
     """Return the finding that defaults were taken for constants, if they were and the model has some."""
     defaults = defaults_of(model) if assumed else []
     return [defaults_assumed(len(defaults))] if defaults else []
 
 
-def told_new_defaults(before: int, model: ModelProto) -> list[Diagnostic]:
+def notes_about_new_defaults(before: int, model: ModelProto) -> list[Diagnostic]:
     """Return the finding that constants of a model have become defaults with its IR version. before: the IR version of
     which the model was.
     """
@@ -86,7 +86,7 @@ def told_new_defaults(before: int, model: ModelProto) -> list[Diagnostic]:
     return [diagnostic("SG305", text, "main", severity="info", help=help)]
 
 
-def told_remedy(error: ConversionError, left: Collection[Diagnostic]) -> ConversionError:
+def with_remedy(error: ConversionError, left: Collection[Diagnostic]) -> ConversionError:
     """Return the refusal of a conversion. Each blocker that constant defaults would remove gets the remedy. left: the
     blockers that remain if defaults are constants.
     """

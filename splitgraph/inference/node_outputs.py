@@ -92,7 +92,7 @@ def is_refused(walk: GraphWalk, ctx: NodeContext, reading: Reading) -> bool:
         return False
     code, text, help = reading.refusal
     if ctx.form is not None:
-        help = f"{ctx.form.told(ctx.opset)}. {ctx.form.help}"
+        help = f"{ctx.form.sentence(ctx.opset)}. {ctx.form.help}"
     walk.detail.unread.add(ctx.index)
     walk.report(diagnostic(code, text, ctx.location, help=help))
     return True

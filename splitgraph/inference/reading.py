@@ -227,7 +227,7 @@ def fit(
         for name, written in attributes.items()
         if bindings is None or written.ref_attr_name in ("", *bindings)
     }
-    told = (_told(misfit, schema, label, node) for misfit in misfits(schema, known, inputs, node.output))
+    told = (_misfit_text(misfit, schema, label, node) for misfit in misfits(schema, known, inputs, node.output))
     if (fault := next(filter(None, told), None)) is not None:
         return tolerated, ("SG212", fault)
     for name, bound in known.items():
@@ -241,7 +241,7 @@ def fit(
     return tolerated, None
 
 
-def _told(misfit: Misfit, schema: OperatorVersion, label: str, node: NodeProto) -> str | None:
+def _misfit_text(misfit: Misfit, schema: OperatorVersion, label: str, node: NodeProto) -> str | None:
     """Return the text about a misfit; None for one that runtimes pass over."""
     name, place = misfit.name, misfit.position
     if misfit.kind == "attribute":

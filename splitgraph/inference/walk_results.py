@@ -31,7 +31,7 @@ class Form(NamedTuple):
     label: str
     text: str
 
-    def told(self, opset: int) -> str:
+    def sentence(self, opset: int) -> str:
         """Return the sentence for a finding about the node of a graph at an opset."""
         return f"{self.label} {self.text}; this model is at {opset}"
 

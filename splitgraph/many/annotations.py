@@ -89,12 +89,14 @@ def _rule(code: str) -> dict[str, Any]:
 
 def _results(outcome: Outcome) -> Iterator[dict[str, Any]]:
     for finding in outcome.diagnostics:
-        yield _result(outcome.model, finding.code, _SARIF_LEVELS[finding.severity], _told(finding), finding.location)
+        yield _result(
+            outcome.model, finding.code, _SARIF_LEVELS[finding.severity], _finding_text(finding), finding.location
+        )
     if (text := _verdict_text(outcome)) is not None:
         yield _result(outcome.model, _VERDICT, "error", text, "")
 
 
-def _told(finding: Diagnostic) -> str:
+def _finding_text(finding: Diagnostic) -> str:
     target = f"{finding.target}: " if finding.target else ""
     advice = f" {finding.help}" if finding.help else ""
     return f"{target}{finding.message}.{advice}"

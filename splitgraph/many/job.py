@@ -177,10 +177,10 @@ def _inferred(job: Job, task: FileTask) -> Outcome:
     from splitgraph.work.inferring import infer_file
 
     inferred = infer_file(task)
-    return replace(_analysed(job, inferred.analysis, inferred.written), data_files=_told(inferred.data_files))
+    return replace(_analysed(job, inferred.analysis, inferred.written), data_files=_written_how(inferred.data_files))
 
 
-def _told(data_files: Sequence[DataFile]) -> dict[str, str]:
+def _written_how(data_files: Sequence[DataFile]) -> dict[str, str]:
     return {str(data_file.path): data_file.how for data_file in data_files}
 
 
@@ -246,7 +246,7 @@ def _rewritten(job: Job, task: FileTask) -> Outcome:
         accepted=() if result is None else tuple(result.accepted),
         assumed_defaults=() if result is None else tuple(result.assumed_defaults),
         output=None if rewritten.output is None else str(rewritten.output),
-        data_files=_told(rewritten.data_files),
+        data_files=_written_how(rewritten.data_files),
         opset_before=rewritten.opset.get(""),
         opset_after=None if result is None else result.to_opset.get(""),
         changes=None if result is None else len(result.changes),

@@ -74,7 +74,7 @@ class SourceFile:
         return cls(Path(os.path.abspath(path)), _Status.of(os.fstat(descriptor)), next(_NUMBERS), descriptor)
 
     @classmethod
-    def told(cls, text: str) -> SourceFile:
+    def of_text(cls, text: str) -> SourceFile:
         """Return the file that a place in a message names: the one that is held, else the one of its name."""
         source = _SOURCES.get(text)
         if source is not None:
@@ -242,7 +242,7 @@ def place_of(tensor: TensorProto) -> Place | None:
         if entry.key == KEY:
             *numbers, source = entry.value.split(maxsplit=5)
             start, length, number_of_field, entries, told = map(int, numbers)
-            of = SourceFile.told(source)
+            of = SourceFile.of_text(source)
             return Place(of, start, length, number_of_field, None if entries < 0 else entries, bool(told))
     return None
 

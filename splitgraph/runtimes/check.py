@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, overload
 
 from splitgraph.findings.diagnostics import Diagnostic, Severity, diagnostic
 from splitgraph.inference import Walked, walk_model
-from splitgraph.inference.input_defaults import told_defaults
+from splitgraph.inference.input_defaults import findings_about_defaults
 from splitgraph.inference.untrue_shapes import untrue_shapes
 from splitgraph.model.onnx_proto import ModelProto, TensorShapeProto, ValueInfoProto
 from splitgraph.model.scopes import node_label
@@ -72,7 +72,7 @@ class Examined:
         """Return the findings that are no errors: stale acceptances, defaults taken for constants, and equal
         initializers of one name.
         """
-        assumed = told_defaults(self.model, assumed=self.walked.leeway.assume_defaults)
+        assumed = findings_about_defaults(self.model, assumed=self.walked.leeway.assume_defaults)
         return [*self.walked.stale, *assumed, *self.walked.doubled]
 
     @property
@@ -316,14 +316,14 @@ def _about_kind(kind: _Judged, number: int, target: Target) -> Diagnostic:
     if result.verdict == "some":
         text = f"{target.label} does not read every {node.operator}{others}: {result.why}"
         return _about(node, "SG707", text, severity="warning")
-    code, verb = _told(result)
+    code, verb = _code_and_verb(result)
     # The reason of a measured operator begins with its name.
     said = result.why.removeprefix(node.operator)
     subject = f"{node.operator}{said}{others}" if said != result.why else f"{node.operator}{others}: {result.why}"
     return _about(node, code, f"{target.label} {verb} {subject}")
 
 
-def _told(result: Judged) -> tuple[str, str]:
+def _code_and_verb(result: Judged) -> tuple[str, str]:
     """Return the code of what is not read, and the verb of its message."""
     if result.verdict == "wrong":
         return "SG702", "silently computes wrong results of"
@@ -369,7 +369,7 @@ def _empty_at_run_time(examined: Examined, target: Target) -> Iterator[Diagnosti
         empty = replace(node, factors=tuple(sorted((*node.factors, ("parts.empty", "yes")))))
         result = judge_node(empty, target)
         if result.verdict in ("refuses", "wrong"):
-            code, verb = _told(result)
+            code, verb = _code_and_verb(result)
             text = f"{target.label} {verb} {result.why}, which may be so at run time"
             advice = "Run the model with dimensions that leave no part empty."
             yield _about(node, code, text, severity="info", help=advice)

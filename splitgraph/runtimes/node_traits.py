@@ -220,14 +220,14 @@ class _Origins:
         """Return the origin of the outputs of a node. read: of its inputs."""
         if node.op_type in ("Shape", "Size"):
             # The elements of the input do not matter.
-            return self._told(path, node, _OPEN), False
+            return self._sizes_computed_with(path, node, _OPEN), False
         if not read:
             # Nothing but a constant is known without an input: the others draw numbers.
             return _NO_SIZES, node.op_type != "Constant"
         sizes = max(each for each, _ in read)
-        return self._told(path, node, sizes), any(inputs for _, inputs in read)
+        return self._sizes_computed_with(path, node, sizes), any(inputs for _, inputs in read)
 
-    def _told(self, path: GraphPath, node: NodeProto, sizes: int) -> int:
+    def _sizes_computed_with(self, path: GraphPath, node: NodeProto, sizes: int) -> int:
         """Return what sizes a node computes with: known ones are fixed, although others beside them may be open."""
         detail = self._details.get(path)
         if sizes != _OPEN or detail is None or not node.output:

@@ -50,12 +50,12 @@ _DYNAMIC = {
 }
 
 
-def told_traits(traits: Iterable[str]) -> str:
+def traits_text(traits: Iterable[str]) -> str:
     """Return traits in words: "K computed at run time and a dynamic first dimension"."""
-    return " and ".join(map(_told, sorted(traits)))
+    return " and ".join(map(_trait_text, sorted(traits)))
 
 
-def _told(trait: str) -> str:
+def _trait_text(trait: str) -> str:
     if trait in _DYNAMIC:
         return _DYNAMIC[trait]
     if trait.endswith(" computed"):

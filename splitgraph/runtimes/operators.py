@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 from splitgraph.model.schemas import history, table
 from splitgraph.runtimes.measured import FOLDER, MeasuredTable, measured_table, notes_on
 from splitgraph.runtimes.node_traits import Kind
-from splitgraph.runtimes.operator_traits import is_default, needs_a_case, told_traits
-from splitgraph.runtimes.verdicts import Factor, Judged, Verdict, told
+from splitgraph.runtimes.operator_traits import is_default, needs_a_case, traits_text
+from splitgraph.runtimes.verdicts import Factor, Judged, Verdict, factors_text
 
 _FROM_SHAPES = " from shapes"
 
@@ -97,27 +97,27 @@ class OperatorEntry:
             if rule.traits <= traits:
                 text = f"0 of {_cases(rule.cases)} of {operator} {_with(rule.traits)} run"
                 if rule.is_weak(traits):
-                    return Judged("some", f"{text}{_told(self.said, ': ')}")
+                    return Judged("some", f"{text}{_appended(self.said, ': ')}")
                 return self._failed(text, rule.answer)
         missing = sorted(
             trait for trait in traits - known | traits & self.unread if needs_a_case(trait) and not is_default(trait)
         )
         if missing:
-            return Judged("unmeasured", f"{operator} was not measured with {told_traits(missing)}")
+            return Judged("unmeasured", f"{operator} was not measured with {traits_text(missing)}")
         if not self.is_explained and self.like <= traits:
-            return Judged("some", f"{read} of {_cases(self.cases)} of {operator} run{_told(self.said, ': ')}")
+            return Judged("some", f"{read} of {_cases(self.cases)} of {operator} run{_appended(self.said, ': ')}")
         return Judged("reads", f"{read} of {_cases(self.cases)} of {operator} run")
 
     def _judge_by_documents(self, operator: str, traits: frozenset[str]) -> Judged:
         """Return what the documents say of a node. Each reason names them, so that it is not taken for measured."""
         if self.documented != "reads":
-            return Judged("refuses", f"from its documents{_told(self.said, ': ')}")
+            return Judged("refuses", f"from its documents{_appended(self.said, ': ')}")
         for rule in self.rules:
             if rule.traits <= traits:
                 blamed = sorted(rule.traits)
                 note = next((self.notes[trait] for trait in blamed if trait in self.notes), "")
-                words = told(map(_as_factor, blamed))
-                return Judged("refuses", f"from its documents: not with {words}{_told(note, ': ')}")
+                words = factors_text(map(_as_factor, blamed))
+                return Judged("refuses", f"from its documents: not with {words}{_appended(note, ': ')}")
         others = _first_types(operator, traits) - self.types if self.types else ()
         if others and self.are_all_types:
             return Judged("refuses", f"from its documents: takes {_listed(self.types)}")
@@ -126,13 +126,13 @@ class OperatorEntry:
             return Judged("unmeasured", f"its documents do not name {_listed(others)} for {operator}", False, types)
         not_told = tuple(map(_as_factor, sorted(self.open & traits)))
         if not_told:
-            text = f"its documents do not tell of {operator} with {told(not_told)}"
+            text = f"its documents do not tell of {operator} with {factors_text(not_told)}"
             return Judged("unmeasured", text, False, not_told)
         return Judged("reads", "from its documents")
 
     def _failed(self, text: str, answer: str) -> Judged:
         verdict: Verdict = "wrong" if answer in ("wrong", "rank") else "refuses"
-        return Judged(verdict, f"{text}{_told(self.said, ': ')}", answer in ("dies", "hangs"))
+        return Judged(verdict, f"{text}{_appended(self.said, ': ')}", answer in ("dies", "hangs"))
 
 
 def _as_factor(trait: str) -> Factor:
@@ -148,11 +148,11 @@ def _cases(number: int) -> str:
 def _with(traits: Iterable[str]) -> str:
     """Return "with axis<0 and mode=cubic and without axes"."""
     left_out = sorted(filter(is_default, traits))
-    others = told_traits(trait.removeprefix("with ") for trait in set(traits) - set(left_out))
+    others = traits_text(trait.removeprefix("with ") for trait in set(traits) - set(left_out))
     return " and ".join([*([f"with {others}"] if others else ()), *left_out])
 
 
-def _told(text: str, between: str = "") -> str:
+def _appended(text: str, between: str = "") -> str:
     return between + text if text else ""
 
 

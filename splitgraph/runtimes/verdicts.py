@@ -164,7 +164,7 @@ class MeasuredOperator:
             return self._judge_factors(factors)
         if exact is not None and exact != MIXED:
             guilty = () if exact == RUNS or not self.runs else self._guilty(factors)
-            text = f"{self.label} {f'with {told(guilty)}' if guilty else 'like this one'}"
+            text = f"{self.label} {f'with {factors_text(guilty)}' if guilty else 'like this one'}"
             return self._judged(exact, text, guilty)
         if exact == MIXED:
             return Judged("unmeasured", f"of cases like this {self.label} some run and some do not")
@@ -175,8 +175,8 @@ class MeasuredOperator:
             if self._is_rescued(failing, factors):
                 return self._judge_factors(factors)
             if factors <= self._seen_here or factors & self._rescuers(failing):
-                return Judged("unmeasured", f"{self.label} runs in some cases only{_told(self.said)}")
-            text = f"{self.label}{self._told_apart(failing)}"
+                return Judged("unmeasured", f"{self.label} runs in some cases only{_quoted(self.said)}")
+            text = f"{self.label}{self._few_cases(failing)}"
             return self._judged(self.letters[failing], text, ()) if failing >= 0 else Judged("unmeasured", text)
         return self._judge_factors(factors)
 
@@ -185,10 +185,12 @@ class MeasuredOperator:
         if guilty:
             letters = [self.blamed[factor] for factor in guilty if factor in self.blamed]
             letter = max(letters, key=_harm) if letters else self.together[frozenset(guilty)]
-            return self._judged(letter, f"{self.label} with {told(guilty)}", guilty)
+            return self._judged(letter, f"{self.label} with {factors_text(guilty)}", guilty)
         unseen = sorted(factors - self.seen)
         if unseen:
-            return Judged("unmeasured", f"{self.label} was not measured with {told(unseen)}", False, tuple(unseen))
+            return Judged(
+                "unmeasured", f"{self.label} was not measured with {factors_text(unseen)}", False, tuple(unseen)
+            )
         return Judged("reads", f"{self.label} runs with each of its factors")
 
     def _guilty(self, factors: frozenset[Factor]) -> tuple[Factor, ...]:
@@ -252,7 +254,7 @@ class MeasuredOperator:
         running = [case.factors for case, letter in held if case.base == base and letter in (RUNS, MIXED)]
         return frozenset().union(*running) - (self.cases[base].factors if base >= 0 else frozenset())
 
-    def _told_apart(self, failing: int) -> str:
+    def _few_cases(self, failing: int) -> str:
         if failing >= 0:
             return ""
         return f" was measured in {len(self._bases)} case{'s' if len(self._bases) > 1 else ''} only"
@@ -263,7 +265,7 @@ class MeasuredOperator:
         verdict: Verdict = "wrong" if letter in _WRONG else "refuses"
         noted = [self.notes[factor] for factor in factors if factor in self.notes]
         more = noted[0] if noted else _OF_ANOTHER_RANK if letter == "k" else "" if factors else self.said
-        return Judged(verdict, f"{text}{_told(more)}", letter in _DEADLY, factors)
+        return Judged(verdict, f"{text}{_quoted(more)}", letter in _DEADLY, factors)
 
     def at_this_version(self, kind: Kind) -> Kind:
         """Return the factors that a node of another version has at this one: attributes may have become inputs."""
@@ -284,7 +286,7 @@ def _harm(letter: str) -> int:
     return "?.mrHXkW".index(letter)
 
 
-def _told(said: str) -> str:
+def _quoted(said: str) -> str:
     return f": {said}" if said else ""
 
 
@@ -354,7 +356,7 @@ _GIVEN = {
 }
 
 
-def told(factors: Iterable[Factor]) -> str:
+def factors_text(factors: Iterable[Factor]) -> str:
     """Return factors in words: "axis=first and B computed at run time"; of many, the first ones."""
     words = [_word(key, value) for key, value in factors]
     more = len(words) - _MOST_NAMED

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from splitgraph.runtimes.verdicts import FactorCase, Judged, MeasuredOperator, told
+from splitgraph.runtimes.verdicts import FactorCase, Judged, MeasuredOperator, factors_text
 
 # A base and what is changed of it: "axis=first" for a new value.
 BASE = "T=float32 axis=last rank=3"
@@ -198,4 +198,4 @@ def test_an_attribute_is_an_input_at_another_version() -> None:
     ],
 )
 def test_factors_in_words(text: str, words: str) -> None:
-    assert told(sorted(factors(text))) == words
+    assert factors_text(sorted(factors(text))) == words

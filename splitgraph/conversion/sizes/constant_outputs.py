@@ -66,7 +66,7 @@ def without_idle_readers(model: ModelProto, names: Mapping[str, str]) -> list[st
     return [name for _, name in idle.values()]
 
 
-def told_outputs(
+def constant_output_notes(
     kept: Iterable[str], known: Mapping[str, TensorProto | Contents], answers: Sequence[str]
 ) -> Iterator[Diagnostic]:
     """Yield a note about each list of integers that is the same at all sizes, unless the user has said so. known: the

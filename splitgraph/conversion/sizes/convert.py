@@ -6,21 +6,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from splitgraph.conversion.apply import apply_plan
-from splitgraph.conversion.inlining import Called, called_nodes, inline_functions, told_inlined
+from splitgraph.conversion.inlining import Called, called_nodes, inline_functions, inlined_text
 from splitgraph.conversion.plan import Plan
 from splitgraph.conversion.repair import repaired
 from splitgraph.conversion.rewrite import GivenSizes, Rewrite, step
 from splitgraph.conversion.sizes.alike import ask_about_weights
 from splitgraph.conversion.sizes.constant_outputs import (
+    constant_output_notes,
     readers_of,
     spelled_outputs,
-    told_outputs,
     with_readers,
     without_idle_readers,
 )
 from splitgraph.conversion.sizes.follow import Operators
 from splitgraph.conversion.sizes.formulas import NotWritable
-from splitgraph.conversion.sizes.laws import told_conditions
+from splitgraph.conversion.sizes.laws import condition_findings
 from splitgraph.conversion.sizes.needs import Reading
 from splitgraph.conversion.sizes.over import APART, FLOW, OVER
 from splitgraph.conversion.sizes.rounds import given_by_the_user
@@ -103,9 +103,10 @@ def convert_to(
     result = _declared_anew(written.model, wanted)
     plan.blockers += map(called.told, _errors_at_sizes(model, result, found.wanted))
     plan.raise_blockers("the sizes cannot change")
-    conditions = told_conditions(found.judgement, found.wanted)
-    said = (*written.diagnostics, *conditions, *told_outputs(kept, known.constants, (*sizes.keep, *sizes.follow)))
-    return rewrite.then(replace(written, held=result, diagnostics=said)), found.given
+    conditions = condition_findings(found.judgement, found.wanted)
+    notes = constant_output_notes(kept, known.constants, (*sizes.keep, *sizes.follow))
+    findings = (*written.diagnostics, *conditions, *notes)
+    return rewrite.then(replace(written, held=result, diagnostics=findings)), found.given
 
 
 def _errors_at_sizes(before: ModelProto, after: ModelProto, wanted: Wanted) -> Sequence[Diagnostic]:
@@ -144,7 +145,7 @@ def _without_functions(model: ModelProto) -> Rewrite[ModelProto]:
         plan = Plan(blockers=[diagnostic("SG420", f"onnx cannot inline the local functions: {error}", "main")])
         plan.raise_blockers("the sizes cannot change")
         raise
-    note = diagnostic("SG413", told_inlined(model), "main", severity="info")
+    note = diagnostic("SG413", inlined_text(model), "main", severity="info")
     return step(model).then(step(inlined, (), [note]))
 
 

@@ -11,10 +11,10 @@ from splitgraph.conversion.ir_editor import Place, graph_at
 from splitgraph.conversion.plan import Plan
 from splitgraph.conversion.rewrite import GivenSizes, Rewrite
 from splitgraph.conversion.sizes.baked import is_right
-from splitgraph.conversion.sizes.constant_outputs import spelled_outputs, told_outputs
+from splitgraph.conversion.sizes.constant_outputs import constant_output_notes, spelled_outputs
 from splitgraph.conversion.sizes.constant_outputs_ir import readers_of, with_readers, without_readers
 from splitgraph.conversion.sizes.formulas import NotWritable
-from splitgraph.conversion.sizes.laws import told_conditions
+from splitgraph.conversion.sizes.laws import condition_findings
 from splitgraph.conversion.sizes.needs import Reading
 from splitgraph.conversion.sizes.rounds import given_by_the_user
 from splitgraph.conversion.sizes.rules_ir import LAYERS
@@ -87,7 +87,7 @@ def convert_ir_to(
     constants = unchanged.graphs[MAIN].constants
     elements = {name: constants[reader.value] for name, reader in readers.items() if reader.value in constants}
     answers = (*sizes.keep, *sizes.follow)
-    said = (*told_conditions(found.judgement, found.wanted), *told_outputs(kept, elements, answers))
+    said = (*condition_findings(found.judgement, found.wanted), *constant_output_notes(kept, elements, answers))
     changes = tuple(writer.changes)
     return Rewrite(analysis.model, changes, said, from_opset=version, to_opset=version), found.given
 

@@ -220,7 +220,7 @@ class _Condition:
         return all(self.holds({**others, name: size}) for size in range(1, self.wanted.old[name] + 2))
 
 
-def told_conditions(judgement: Judgement, wanted: Wanted) -> Iterator[Diagnostic]:
+def condition_findings(judgement: Judgement, wanted: Wanted) -> Iterator[Diagnostic]:
     """Yield the conditions on lengths that the result has. Those on one name are put together where that is plain."""
     for names, group in _by_names(judgement.conditions).items():
         texts = {str(each.obligation): each.location for each in group}

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from splitgraph.conversion.apply import apply_plan
 from splitgraph.conversion.builders import Emission
-from splitgraph.conversion.inlining import inline_functions, told_inlined
+from splitgraph.conversion.inlining import inline_functions, inlined_text
 from splitgraph.conversion.ir_version import (
     check_ir_version,
     fit_ir_version,
@@ -109,7 +109,7 @@ def _with_functions_inlined(plan: Plan, model: ModelProto) -> ModelProto:
         plan.notes.append(diagnostic("SG413", text, "main", severity="warning", help=advice))
         return model
     if inlined is not model:
-        plan.notes.append(diagnostic("SG413", told_inlined(model, ours_too=False), "main", severity="info"))
+        plan.notes.append(diagnostic("SG413", inlined_text(model, ours_too=False), "main", severity="info"))
     return inlined
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from splitgraph.conversion.apply import apply_plan
 from splitgraph.conversion.imports import used_domains
-from splitgraph.conversion.inlining import inline_functions, told_inlined
+from splitgraph.conversion.inlining import inline_functions, inlined_text
 from splitgraph.conversion.ir_version import check_ir_version, fit_ir_version
 from splitgraph.conversion.operators.standard import standard_form
 from splitgraph.conversion.plan import Plan
@@ -311,7 +311,7 @@ def _without_functions(model: ModelProto, leeway: Leeway) -> Rewrite | None:
         return plain.then(step(plain.model, (), [note]))
     if inlined is plain.model:
         return plain if plain.changes else None
-    note = diagnostic("SG413", told_inlined(plain.model), "main", severity="info")
+    note = diagnostic("SG413", inlined_text(plain.model), "main", severity="info")
     return plain.then(step(inlined, (), [note]))
 
 

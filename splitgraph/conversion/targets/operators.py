@@ -15,7 +15,7 @@ from splitgraph.conversion.node import Node
 from splitgraph.conversion.operators.standard import has_standard_form
 from splitgraph.conversion.other_ways import Choose, OtherWays, choose_way
 from splitgraph.conversion.plan import Plan, Replacement, opset_of
-from splitgraph.conversion.plan_opset import may_round, reads_forbidden, told_assumptions
+from splitgraph.conversion.plan_opset import assumption_findings, may_round, reads_forbidden
 from splitgraph.inference import Walked
 from splitgraph.inference.walk_results import GraphDetail
 from splitgraph.model.names import FreshNames
@@ -154,7 +154,7 @@ class _GraphPlanner:
             plan.rounding |= may_round(node, replacement)
             replacement.why = f"{self.why}: {replacement.why}"
             plan.replace(scope, index, replacement)
-        plan.notes += told_assumptions(ladder, scope)
+        plan.notes += assumption_findings(ladder, scope)
 
     def _replacement(self, index: int, types: Collection[str], ladder: Ladder) -> Replacement | None:
         scope, cache = self.scope, ladder.cache
