@@ -23,9 +23,9 @@ from splitgraph.conversion.sizes.formulas import NotWritable
 from splitgraph.conversion.sizes.laws import condition_findings
 from splitgraph.conversion.sizes.needs import Reading
 from splitgraph.conversion.sizes.over import APART, FLOW, OVER
-from splitgraph.conversion.sizes.rounds import given_by_the_user
 from splitgraph.conversion.sizes.rules import RULES, SAYING
 from splitgraph.conversion.sizes.search import Given, find_reading
+from splitgraph.conversion.sizes.user_entries import given_by_the_user
 from splitgraph.conversion.sizes.values import RULES as VALUE_RULES
 from splitgraph.conversion.sizes.values import VALUES
 from splitgraph.conversion.sizes.wanted import Wanted, read_wanted, relabelled, renamed

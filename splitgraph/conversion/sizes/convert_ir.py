@@ -16,9 +16,9 @@ from splitgraph.conversion.sizes.constant_outputs_ir import readers_of, with_rea
 from splitgraph.conversion.sizes.formulas import NotWritable
 from splitgraph.conversion.sizes.laws import condition_findings
 from splitgraph.conversion.sizes.needs import Reading
-from splitgraph.conversion.sizes.rounds import given_by_the_user
 from splitgraph.conversion.sizes.rules_ir import LAYERS
 from splitgraph.conversion.sizes.search import Given, find_reading
+from splitgraph.conversion.sizes.user_entries import given_by_the_user
 from splitgraph.conversion.sizes.wanted import Wanted, read_wanted, relabelled, renamed
 from splitgraph.conversion.sizes.weights import NotRead, WeightReader
 from splitgraph.conversion.sizes.write_ir import LayerWriter
