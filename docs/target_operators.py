@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from splitgraph.runtimes.operators import OperatorEntry
 from splitgraph.runtimes.target import Target
-from splitgraph.runtimes.verdicts import RUNS, MeasuredOperator, told
+from splitgraph.runtimes.verdicts import RUNS, MeasuredOperator, factors_text
 
 Entry = OperatorEntry | MeasuredOperator
 Entries = Mapping[int, Entry]
@@ -112,8 +112,8 @@ def _not_read(entry: Entry) -> Iterable[str]:
         return [f"{' and '.join(sorted(rule.traits))} ({rule.answer})" for rule in entry.rules]
     if not entry.runs:
         return [entry.said] if entry.said else []
-    alone = [told([factor]) for factor in sorted(entry.blamed)]
-    return [*alone, *(told(sorted(factors)) for factors in sorted(entry.together, key=sorted))]
+    alone = [factors_text([factor]) for factor in sorted(entry.blamed)]
+    return [*alone, *(factors_text(sorted(factors)) for factors in sorted(entry.together, key=sorted))]
 
 
 def _escaped(text: str) -> str:

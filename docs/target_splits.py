@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from splitgraph.runtimes.node_traits import FUNCTION, Kind
 from splitgraph.runtimes.operators import OperatorEntry
 from splitgraph.runtimes.target import Target
-from splitgraph.runtimes.verdicts import Factor, MeasuredOperator, told
+from splitgraph.runtimes.verdicts import Factor, MeasuredOperator, factors_text
 
 
 def _factors(text: str) -> dict[str, str]:
@@ -111,7 +111,9 @@ def split_notes(known: Mapping[str, Target]) -> Iterator[str]:
         for label, entry in target.operators.entries.items():
             operator = label.rpartition("-")[0]
             if operator in _TOLD:
-                lines.update((f"{operator} with {told([factor])}: {text}", None) for factor, text in _noted(entry))
+                lines.update(
+                    (f"{operator} with {factors_text([factor])}: {text}", None) for factor, text in _noted(entry)
+                )
         if lines:
             yield f"- **{target.label}.** {'; '.join(lines)}."
     yield ""

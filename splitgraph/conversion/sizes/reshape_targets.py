@@ -92,7 +92,7 @@ def read_target(
     orders: the digits of the data, by axis, where they are known. decided: entries that are known.
     choose: asked where there are several readings. cut: told of digits that are cut.
     """
-    reader = _Reader(dims, target, wanted, zeros_are_sizes, decided, choose, cut)
+    reader = _TargetReader(dims, target, wanted, zeros_are_sizes, decided, choose, cut)
     try:
         return reader.read(orders)
     except _NoFit:
@@ -117,7 +117,7 @@ class _NoFit(Exception):
 
 
 @dataclass(slots=True)
-class _Reader:
+class _TargetReader:
     dims: Sequence[DimLike]
     target: Sequence[DimLike]
     wanted: Wanted

@@ -38,7 +38,7 @@ def given_by_the_user(
     said: dict[str, str | None] = {**dict.fromkeys(sizes.keep), **dict(map(_as_pair, sizes.follow))}
     if not said:
         return {}
-    reader = _Reader(walk(), operators, wanted)
+    reader = _EntryReader(walk(), operators, wanted)
     found: dict[InputPlace, dict[int, DimLike]] = {}
     for text, written in said.items():
         for place, entry, value in reader.read(text, written):
@@ -47,7 +47,7 @@ def given_by_the_user(
 
 
 @dataclass(slots=True)
-class _Reader:
+class _EntryReader:
     """Reads what the user says of one number after the other."""
 
     walked: Walked
