@@ -4,7 +4,7 @@ In: a text becomes a `Dim` (`parsing`), and arithmetic makes new ones; a constan
 object. Out: `str()` writes the one spelling of a value (`printing`), and `Facts` answers questions about it.
 
 - A value: `atoms` are its parts; `quotients` and `arithmetic` keep the normal form; `operations` are minimum, maximum,
-  evaluation and substitution.
+  evaluation and substitution; `pickling` takes a value to another process.
 - Texts: `parsing`, `sympy_parsing`, `printing`.
 - Proofs: `facts` asks one question, does `e >= 0` follow? `bounds` often decides it. Otherwise `linear_systems` makes
   rows of it, and `integer_systems` and `integer_rows` eliminate variables. `simplification` uses the same equalities.
@@ -12,6 +12,8 @@ object. Out: `str()` writes the one spelling of a value (`printing`), and `Facts
 """
 
 from __future__ import annotations
+
+import copyreg
 
 from splitgraph.dim.arithmetic import Dim, DimLike, product, sum_dims, symbol
 from splitgraph.dim.atoms import level_of
@@ -40,6 +42,10 @@ from splitgraph.dim.parsing import (
     parse_given_dim,
     read_dim_param,
 )
+from splitgraph.dim.pickling import reduced
+
+# Here, and no method of Dim: what makes a dimension again is built on dimensions.
+copyreg.pickle(Dim, reduced)
 
 __all__ = [
     "Answer",

@@ -17,7 +17,7 @@ The rules of the normal form, beyond multiplying out and collecting terms:
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from math import gcd
 from typing import Any, NamedTuple, NoReturn, TypeAlias
@@ -88,7 +88,7 @@ class Dim:
 
     def __add__(self, other: DimLike) -> DimLike:
         if isinstance(other, int):
-            return _interned(self.terms, self.const + other) if other else self
+            return interned(self.terms, self.const + other) if other else self
         if isinstance(other, Dim):
             return _add(self, other, 1)
         return NotImplemented
@@ -97,18 +97,18 @@ class Dim:
 
     def __sub__(self, other: DimLike) -> DimLike:
         if isinstance(other, int):
-            return _interned(self.terms, self.const - other) if other else self
+            return interned(self.terms, self.const - other) if other else self
         if isinstance(other, Dim):
             return 0 if other is self else _add(self, other, -1)
         return NotImplemented
 
     def __rsub__(self, other: int) -> DimLike:
         if isinstance(other, int):
-            return _interned(tuple((m, -c) for m, c in self.terms), other - self.const)
+            return interned(tuple((m, -c) for m, c in self.terms), other - self.const)
         return NotImplemented
 
     def __neg__(self) -> Dim:
-        return _interned(tuple((m, -c) for m, c in self.terms), -self.const)
+        return interned(tuple((m, -c) for m, c in self.terms), -self.const)
 
     def __pos__(self) -> Dim:
         return self
@@ -117,7 +117,7 @@ class Dim:
         if isinstance(other, int):
             if other == 1:
                 return self
-            return _interned(tuple([(m, c * other) for m, c in self.terms]), self.const * other) if other else 0
+            return interned(tuple([(m, c * other) for m, c in self.terms]), self.const * other) if other else 0
         if isinstance(other, Dim):
             return _multiply(self, other)
         return NotImplemented
@@ -162,12 +162,6 @@ class Dim:
 
     def __repr__(self) -> str:
         return f"Dim({str(self)!r})"
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        atoms = all_atoms([self])
-        places = {atom: place for place, atom in enumerate(atoms)}
-        parts = [(atom.kind, atom.name, tuple(_pickled(part, places) for part in atom.parts)) for atom in atoms]
-        return _unpickled, (parts, _pickled(self, places))
 
     def __copy__(self) -> Dim:
         return self
@@ -222,12 +216,12 @@ def symbol(name: str) -> Dim:
     atom = _ATOMS.get((SYMBOL, name))
     if atom is None:
         atom = _interned_atom((SYMBOL, name), name, ())
-    return _interned((((atom,), 1),), 0)
+    return interned((((atom,), 1),), 0)
 
 
 def atom_value(kind: int, args: tuple[DimLike, ...]) -> Dim:
     """Return the dimension that is one atom. The caller brings the arguments into normal form."""
-    return _interned((((_atom_of(kind, args),), 1),), 0)
+    return interned((((_atom_of(kind, args),), 1),), 0)
 
 
 def _atom_of(kind: int, args: tuple[DimLike, ...]) -> Atom:
@@ -262,11 +256,11 @@ def _large_sum(terms: Terms, const: int) -> DimLike:
     for monomial, coefficient in terms:
         more = sum([atom.size for atom in monomial])
         if part and size + more > MOST_WRITTEN:
-            parts.append(_interned(tuple(part), 0))
+            parts.append(interned(tuple(part), 0))
             part, size = [], 0
         part.append((monomial, coefficient // factor))
         size += more
-    return factor * atom_value(SUM, (*parts, _interned(tuple(part), 0))) + const
+    return factor * atom_value(SUM, (*parts, interned(tuple(part), 0))) + const
 
 
 def _interned_atom(key: tuple[Any, ...], name: str, args: tuple[DimLike, ...]) -> Atom:
@@ -279,7 +273,8 @@ def _interned_atom(key: tuple[Any, ...], name: str, args: tuple[DimLike, ...]) -
         return _ATOMS.setdefault(key, made)
 
 
-def _interned(terms: Terms, const: int) -> Dim:
+def interned(terms: Terms, const: int) -> Dim:
+    """Return the one dimension with these terms, which are in normal form and in order."""
     key = (terms, const)
     dim = _DIMS.get(key)
     if dim is not None:
@@ -296,7 +291,7 @@ def from_terms(coefficients: dict[Monomial, int], const: int) -> DimLike:
     if len(coefficients) <= MOST_WRITTEN:
         for monomial in coefficients:
             if any(atom.kind == FLOOR for atom in monomial):
-                fold_quotients(coefficients, lambda terms, c, k: _atom_of(FLOOR, (_interned(terms, c), k)))
+                fold_quotients(coefficients, lambda terms, c, k: _atom_of(FLOOR, (interned(terms, c), k)))
                 break
     terms = [(monomial, coefficient) for monomial, coefficient in coefficients.items() if coefficient]
     if not terms:
@@ -306,7 +301,7 @@ def from_terms(coefficients: dict[Monomial, int], const: int) -> DimLike:
         terms.sort(key=monomial_order)
         if size > MOST_WRITTEN:
             return _large_sum(tuple(terms), const)
-    return _interned(tuple(terms), const)
+    return interned(tuple(terms), const)
 
 
 def sum_dims(dims: Iterable[DimLike]) -> DimLike:
@@ -353,7 +348,7 @@ def _large_product(one: Dim, other: Dim) -> DimLike:
         common = common if dim.terms[0][1] > 0 else -common
         factor *= common
         reduced = tuple([(monomial, coefficient // common) for monomial, coefficient in dim.terms])
-        parts.append(_interned(reduced, dim.const // common))
+        parts.append(interned(reduced, dim.const // common))
     return factor * atom_value(PRODUCT, tuple(sorted(parts, key=order_of)))
 
 
@@ -364,32 +359,6 @@ class _Step(NamedTuple):
     sign: int
     numerator: Dim
     divisor: int
-
-
-# A number; or the terms, each with the places of its atoms in a list of all atoms, and the constant. No tuple is nested
-# deeply, whatever the dimension is: pickle recurses.
-_Pickled: TypeAlias = int | tuple[tuple[tuple[tuple[int, ...], int], ...], int]
-
-
-def _pickled(value: DimLike, places: Mapping[Atom, int]) -> _Pickled:
-    if isinstance(value, int):
-        return value
-    return tuple((tuple(places[atom] for atom in monomial), c) for monomial, c in value.terms), value.const
-
-
-def _unpickled(parts: Sequence[tuple[int, str, tuple[_Pickled, ...]]], whole: _Pickled) -> DimLike:
-    atoms: list[Atom] = []
-
-    def read(pickled: _Pickled) -> DimLike:
-        if isinstance(pickled, int):
-            return pickled
-        terms, const = pickled
-        return _interned(tuple((tuple(atoms[place] for place in monomial), c) for monomial, c in terms), const)
-
-    for kind, name, args in parts:
-        made = symbol(name) if kind == SYMBOL else atom_value(kind, tuple(read(arg) for arg in args))
-        atoms.append(made.terms[0][0][0])
-    return read(whole)
 
 
 # Floor quotients ---------------------------------------------------------------------------------------------------
