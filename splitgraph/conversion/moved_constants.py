@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from splitgraph.model.attributes import attribute_value
 from splitgraph.model.deferred import helper, np
 from splitgraph.model.onnx_proto import NodeProto
+from splitgraph.model.schemas import kinds
 from splitgraph.model.tensor_data import is_in_other_file
 from splitgraph.model.value_type import DTYPE_NUMBERS
 from splitgraph.model.values import array_of
@@ -21,9 +22,6 @@ if TYPE_CHECKING:
 Array: TypeAlias = "NDArray[Any]"
 # Returns the elements of an input; None where they are unknown, or the node omits the input.
 Operand = Callable[[int], "Array | None"]
-
-# Operators that change only the shape, which inference knows.
-_RESHAPING = frozenset({"Identity", "Reshape", "Flatten", "Squeeze", "Unsqueeze"})
 
 
 def moved_elements(node: NodeProto, operand: Operand, shape: tuple[int, ...], dtype: str) -> Array | None:
@@ -57,7 +55,8 @@ def _of_one(
     op_type: str, attributes: dict[str, Any], data: Array, operand: Operand, shape: tuple[int, ...]
 ) -> Array | None:
     """Return the elements that an operator makes of one tensor."""
-    if op_type in _RESHAPING:
+    if op_type in kinds.RESHAPES:
+        # Inference knows the shape.
         return data.reshape(shape)
     if op_type == "Transpose":
         return np.transpose(data, attributes.get("perm"))

@@ -19,9 +19,8 @@ from splitgraph.inference.context import NodeContext
 from splitgraph.inference.walk_results import Repair
 from splitgraph.model.attributes import UNRESOLVED, attribute_value, make_attribute
 from splitgraph.model.onnx_proto import AttributeProto
-from splitgraph.model.schemas import OperatorVersion, version_at, versions_of
+from splitgraph.model.schemas import OperatorVersion, kinds, version_at, versions_of
 from splitgraph.model.schemas.allowed_values import constrained_attributes, fault_of_value, meant_value
-from splitgraph.model.schemas.kinds import REDUCTIONS
 from splitgraph.model.value_type import MAX_ITEMS
 from splitgraph.splits.canonical import clamped_lengths
 
@@ -103,7 +102,7 @@ ALL_ONES = "all 1"
 SUPERFLUOUS: Mapping[str, Mapping[str, int | str]] = {
     **{op: {"dilations": ALL_ONES} for op in ("AveragePool", "LpPool", "MaxPool")},
     "BatchNormalization": {"spatial": 1},
-    **{op: {"output_sequence": 0} for op in ("GRU", "LSTM", "RNN")},
+    **{op: {"output_sequence": 0} for op in sorted(kinds.RECURRENT)},
     "Resize": {"antialias": 0, "keep_aspect_ratio_policy": "stretch"},
 }
 
@@ -301,7 +300,7 @@ def _fills(ctx: NodeContext, parts: int) -> bool:
 # By operator, the inputs whose integers may be int32 where the schema asks for int64, or for one type in all of them.
 # Runtimes read ConstantOfShape so, too, but a test of onnx demands the error (tests/conformance/test_onnx_suites.py).
 INT32_INPUTS: dict[str, tuple[int, ...]] = {
-    **dict.fromkeys((*REDUCTIONS, "Squeeze", "Unsqueeze"), (1,)),
+    **dict.fromkeys((*kinds.REDUCTIONS, "Squeeze", "Unsqueeze"), (1,)),
     **dict.fromkeys(("Expand", "GatherND", "Reshape", "ScatterND", "Tile", "TopK"), (1,)),
     "AffineGrid": (1,),
     "Loop": (0,),

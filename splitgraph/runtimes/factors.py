@@ -34,7 +34,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from splitgraph.inference.walk_results import SplitDetail
 from splitgraph.model.attributes import HOLDING_GRAPHS
 from splitgraph.model.onnx_proto import AttributeProto, NodeProto
-from splitgraph.model.schemas import FormalAttribute, OperatorVersion
+from splitgraph.model.schemas import FormalAttribute, OperatorVersion, kinds
 from splitgraph.model.schemas.fit import formal_at
 from splitgraph.model.value_type import DTYPE_NUMBERS, UNKNOWN, ValueType
 from splitgraph.runtimes.factors_of_bodies import factors_of_bodies
@@ -224,7 +224,7 @@ def _of_outputs(node: NodeProto, version: OperatorVersion | None, seen: Seen) ->
         elif position or formal.option == "optional" or len(formals) > 1:
             name = names[position] if position < len(names) else ""
             yield formal.name, "absent" if not name else "used" if seen.readers(name) else "unused"
-    if names and names[0] and node.op_type in ("Shape", "Size"):
+    if names and names[0] and node.op_type in kinds.SIZES:
         # Of the sizes themselves, runtimes tell no Cast from another one.
         for reader in {"Cast" if each == CAST_TO_INTEGERS else each for each in seen.readers(names[0])}:
             yield f"use.{'output' if not reader else reader if reader in _USES else 'whole'}", "yes"

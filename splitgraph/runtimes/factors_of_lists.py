@@ -16,8 +16,7 @@ from splitgraph.runtimes.seen_values import BEFORE_THE_RUN, Seen, are_sizes, att
 from splitgraph.splits.slices import OPEN_END
 
 # Data whose spatial dimensions a node reads, behind batch and channels.
-_OF_IMAGES = kinds.CONVOLUTIONS | kinds.POOLS | kinds.names("AffineGrid Col2Im DepthToSpace GridSample MaxRoiPool")
-_OF_IMAGES |= kinds.names("InstanceNormalization MaxUnpool Resize RoiAlign SpaceToDepth Upsample")
+_OF_IMAGES = kinds.CONVOLUTIONS | kinds.SPATIAL | kinds.names("AffineGrid Col2Im DepthToSpace RoiAlign SpaceToDepth")
 # Operators that read a list of axes, and those that read all if there is no list.
 _WITH_AXES = kinds.REDUCES | kinds.names("MeanVarianceNormalization Pad Slice Squeeze Unsqueeze")
 # Their other input is a list of lengths or a number.

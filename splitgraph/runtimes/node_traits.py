@@ -12,7 +12,7 @@ from splitgraph.inference.walk_results import GraphDetail, SplitDetail, Visit
 from splitgraph.model.names import Producers
 from splitgraph.model.onnx_proto import ModelProto, NodeProto, TensorProto
 from splitgraph.model.places import operator_label, version_of
-from splitgraph.model.schemas import OperatorVersion
+from splitgraph.model.schemas import OperatorVersion, kinds
 from splitgraph.model.scopes import (
     GraphPath,
     Scope,
@@ -218,7 +218,7 @@ class _Origins:
 
     def _joined(self, path: GraphPath, node: NodeProto, read: Sequence[_Origin]) -> _Origin:
         """Return the origin of the outputs of a node. read: of its inputs."""
-        if node.op_type in ("Shape", "Size"):
+        if node.op_type in kinds.SIZES:
             # The elements of the input do not matter.
             return self._sizes_computed_with(path, node, _OPEN), False
         if not read:
@@ -233,7 +233,7 @@ class _Origins:
         if sizes != _OPEN or detail is None or not node.output:
             return sizes
         contents = detail.constants.get(node.output[0])
-        of_sizes = node.op_type in ("Shape", "Size")
+        of_sizes = node.op_type in kinds.SIZES
         source = detail.types.get(node.input[0], UNKNOWN) if of_sizes and node.input else UNKNOWN
         is_known = isinstance(contents, Contents) and {type(None), Dim, Ratio}.isdisjoint(map(type, contents.items))
         has_fixed = source.shape is not None and all(isinstance(dim, int) for dim in source.shape)

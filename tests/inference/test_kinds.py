@@ -308,6 +308,86 @@ def test_what_moves_gives_elements_of_its_inputs() -> None:
             assert made <= (elements if case.op_type in kinds.PICKED else elements | {0, 1}), case.asked[0]
 
 
+def _numbers(case: _Case) -> np.ndarray | None:
+    """The elements of the first input, if there are two or more of them and they are numbers or truths."""
+    data = np.asarray(case.arrays[0])
+    return (
+        data if data.size > 1 and data.dtype.kind in "biuf" and np.asarray(case.result).dtype.kind in "biuf" else None
+    )
+
+
+def _result_of(case: _Case, data: np.ndarray) -> np.ndarray:
+    """What onnx's evaluator gives for another first input."""
+    feeds = {name: array for name, array in zip(case.asked[0].input, case.arrays, strict=True) if name}
+    with np.errstate(all="ignore"):
+        return np.asarray(ReferenceEvaluator(case.model).run(None, {**feeds, case.asked[0].input[0]: data})[0])
+
+
+def test_what_changes_only_the_shape() -> None:
+    def keeps_order(case: _Case) -> bool | None:
+        data, made = _numbers(case), np.asarray(case.result)
+        return None if data is None else made.dtype == data.dtype and np.array_equal(made.ravel(), data.ravel())
+
+    # An optional holds one tensor.
+    found = _true_of_all((case.op_type, keeps_order(case)) for case in _cases()) - {"OptionalGetElement"}
+    assert found == _here(kinds.RESHAPES)
+
+
+def test_what_gives_all_elements_in_another_layout() -> None:
+    def gives_all(case: _Case) -> bool | None:
+        data = _numbers(case)
+        return None if data is None else {*data.ravel().tolist()} == {*np.asarray(case.result).ravel().tolist()}
+
+    found = _true_of_all((case.op_type, gives_all(case)) for case in _cases() if case.op_type in kinds.PICKED)
+    # These take axes apart, or reverse parts of one.
+    assert found - {"DepthToSpace", "ReverseSequence", "SpaceToDepth"} == _here(kinds.LAYOUT)
+
+
+def test_what_gives_sizes_whatever_the_elements_are() -> None:
+    def gives_sizes(case: _Case) -> bool | None:
+        data = _numbers(case)
+        # onnx's evaluator has no Scatter, and no decoder of its own.
+        if data is None or case.op_type in kinds.MADE | {"ImageDecoder", "Scatter"}:
+            return None
+        return all(
+            np.array_equal(_result_of(case, each), case.result) for each in (np.zeros_like(data), np.ones_like(data))
+        )
+
+    found = _true_of_all((case.op_type, gives_sizes(case)) for case in _cases())
+    assert found - {"OptionalHasElement"} == _here(kinds.SIZES)
+
+
+def test_what_is_made_has_no_size_of_an_input() -> None:
+    alone = Alone()
+    found = _true_of_all((case.op_type, not alone.carried(*case.asked)) for case in _cases())
+    made = {
+        name
+        for (shape, numbers), text in kinds._KINDS.items()
+        if (shape, numbers) == ("", "made")
+        for name in text.split()
+    }
+    # Without an input, with a body, or with sizes that elements decide; strings, and images that are decoded.
+    others = {"AffineGrid", "If", "ImageDecoder", "Loop", "NonMaxSuppression", "NonZero", "OptionalHasElement", "Scan"}
+    assert found - others - {"StringSplit"} - kinds.SIZES == _here(made) - {"Constant", "SequenceEmpty"}
+
+
+def test_what_computes_along_the_spatial_axes_leaves_channels_apart() -> None:
+    tried = set[str]()
+    for case in _cases():
+        data = _numbers(case)
+        if data is None or case.op_type not in kinds.SPATIAL:
+            continue
+        tried.add(case.op_type)
+        before = _result_of(case, data)
+        for place in {0, data.size // 2, data.size - 1}:
+            changed = data.copy()
+            changed.flat[place] += 1
+            differs = _result_of(case, changed) != before
+            differs[np.unravel_index(place, data.shape)[:2]] = False
+            assert not differs.any(), case.asked[0]
+    assert tried >= {"AveragePool", "GridSample", "InstanceNormalization", "MaxPool", "MaxUnpool", "Resize"}
+
+
 def test_the_input_that_says_a_size_says_a_shape() -> None:
     # How many indices there are is a size; the lengths of sequences are sizes.
     counted = {("Gather", 1), ("ReverseSequence", 1)}

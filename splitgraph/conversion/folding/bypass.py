@@ -20,6 +20,7 @@ from splitgraph.model.attributes import attribute_value
 from splitgraph.model.names import ValueKey
 from splitgraph.model.onnx_proto import NodeProto, TensorProto
 from splitgraph.model.places import versioned_operator
+from splitgraph.model.schemas import kinds
 from splitgraph.model.scopes import MAIN, FunctionKey, GraphPath, Scope, called_function, node_label, plain_domain
 from splitgraph.model.tensor_data import byte_size, is_external
 from splitgraph.model.value_type import Shape, ValueType
@@ -150,10 +151,10 @@ def _chosen(site: _Site) -> int | None:
 
 # For each operator, the input that it gives; None if it gives another value.
 _GIVEN: Mapping[str, Callable[[_Site], int | None]] = {
+    **dict.fromkeys(kinds.RESHAPES | {"Expand"}, _first_if(_moves_nothing)),
     "Identity": _first_if(lambda site: True),
     "Dropout": _first_if(_drops_nothing),
     **dict.fromkeys(("Cast", "CastLike"), _first_if(_same_dtype)),
-    **dict.fromkeys(("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Expand"), _first_if(_moves_nothing)),
     "Slice": _first_if(_slices_nothing),
     "Pad": _first_if(_pads_nothing),
     "Transpose": _first_if(_keeps_order),

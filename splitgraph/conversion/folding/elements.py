@@ -16,6 +16,7 @@ from splitgraph.model.attributes import CONSTANT_DTYPES, attribute_value
 from splitgraph.model.deferred import helper, np
 from splitgraph.model.names import ValueKey
 from splitgraph.model.onnx_proto import NodeProto, TensorProto
+from splitgraph.model.schemas import kinds
 from splitgraph.model.schemas.history import version_at
 from splitgraph.model.scopes import FunctionKey, GraphPath, called_function, plain_domain
 from splitgraph.model.tensor_data import is_in_other_file
@@ -24,8 +25,6 @@ from splitgraph.model.values import array_of
 
 # No value of more bytes is computed or read.
 MOST_BYTES = 2**16
-# Operators that say the sizes of a value, whatever its elements are.
-_SAYING_SIZES = frozenset({"Shape", "Size"})
 # What inference knows of the lengths of a split may follow from the split itself.
 _SPLITS = frozenset({"Split", "SplitToSequence"})
 
@@ -126,7 +125,7 @@ class Elements:
         if not any(reader.op_type in _SPLITS and name in reader.input[1:] for reader in readers):
             return True
         node, path = self._uses.node(place), place[0]
-        return node.op_type in _SAYING_SIZES or all(
+        return node.op_type in kinds.SIZES or all(
             self.of(path, given) is not None or None not in (self.items_of(path, given) or (None,))
             for given in node.input
             if given

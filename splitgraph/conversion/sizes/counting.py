@@ -11,12 +11,11 @@ from splitgraph.conversion.sizes.weights import NotRead, WeightReader
 from splitgraph.dim import DimLike, product, symbols_of
 from splitgraph.model.deferred import np
 from splitgraph.model.onnx_proto import TensorProto
+from splitgraph.model.schemas import kinds
 from splitgraph.model.scopes import GraphPath
 
 # Nodes that hand their elements on, in another layout.
-_HANDING_ON = frozenset(
-    ("Cast", "Convert", "Expand", "Flatten", "Identity", "Reshape", "Squeeze", "Tile", "Transpose", "Unsqueeze")
-)
+_HANDING_ON = kinds.LAYOUT | {"Cast", "Convert"}
 
 
 class _Count(NamedTuple):

@@ -207,73 +207,46 @@ def _padded(site: Site) -> list[Place]:
 
 
 _ONNX: Mapping[str, Over] = {
-    "Attention": attends,
+    **dict.fromkeys(
+        kinds.names("ArgMax ArgMin GatherElements Scatter ScatterElements Split SplitToSequence"), _axis(0)
+    ),
+    **dict.fromkeys(kinds.names("LpNormalization SwiGLU TopK"), _axis(-1)),
     "Concat": _axis(1),
-    "CumSum": _cumulated,
+    "TensorScatter": _axis(-2),
+    **dict.fromkeys(kinds.names("Hardmax LogSoftmax Softmax"), _softmax),
+    **dict.fromkeys(kinds.names("LayerNormalization RMSNormalization"), _to_the_end(-1)),
+    **dict.fromkeys(kinds.names("Compress Unique"), _axis_or_all),
+    "CenterCropPad": _axes_or_all(),
+    "MeanVarianceNormalization": _axes_or_all((0, 2, 3)),
+    **dict.fromkeys(kinds.REDUCES, _reduce),
+    **dict.fromkeys(kinds.names("CumProd CumSum"), _cumulated),
+    **dict.fromkeys(kinds.names("CausalConvWithState GroupNormalization LRN STFT"), to_the_last(1)),
+    **dict.fromkeys(kinds.CONVOLUTIONS, to_the_last(1)),
+    **dict.fromkeys(kinds.SPATIAL, to_the_last(2)),
+    **dict.fromkeys(kinds.names("AffineGrid Col2Im"), on_axes(1, 2)),
+    **dict.fromkeys(kinds.names("Det Trilu"), on_axes(-1, -2)),
+    "EyeLike": on_axes(0, 1),
+    "Multinomial": on_axes(1),
+    "TfIdfVectorizer": on_axes(-1),
+    **dict.fromkeys(kinds.names("DynamicQuantizeLinear ImageDecoder NonZero StringNormalizer"), of_all),
+    **dict.fromkeys(kinds.names("NegativeLogLikelihoodLoss SoftmaxCrossEntropyLoss"), of_all),
+    **dict.fromkeys(kinds.names("Attention LinearAttention"), attends),
+    **dict.fromkeys(kinds.names("MatMul MatMulInteger"), multiplies),
+    **dict.fromkeys(kinds.RECURRENT, _recurrent),
+    "BatchNormalization": _batch_normalization,
+    "DFT": _spectrum,
     "Einsum": sums_letters,
     "Gather": _indexed,
-    "GatherElements": _axis(0),
     "Gemm": _gemm,
-    "GroupNormalization": to_the_last(1),
-    "Hardmax": _softmax,
-    "InstanceNormalization": to_the_last(2),
-    "LRN": to_the_last(1),
-    "LayerNormalization": _to_the_end(-1),
-    "LogSoftmax": _softmax,
-    "LpNormalization": _axis(-1),
-    "MatMul": multiplies,
-    "MatMulInteger": multiplies,
+    "NonMaxSuppression": lambda site: [(0, 1), (0, 2), (1, 1), (1, 2)],
     "Pad": _padded,
     "QLinearMatMul": lambda site: [(0, len(site.dims(0) or ()) - 1), (3, max(len(site.dims(3) or ()) - 2, 0))],
-    "RMSNormalization": _to_the_end(-1),
     "ReverseSequence": _reversed,
-    "Scan": _scan,
-    "ScatterElements": _axis(0),
-    "Slice": _slice,
-    "Softmax": _softmax,
-    "Split": _axis(0),
-    "TopK": _axis(-1),
-    "AffineGrid": on_axes(1, 2),
-    "BatchNormalization": _batch_normalization,
-    "CausalConvWithState": to_the_last(1),
-    "CenterCropPad": _axes_or_all(),
-    "Col2Im": on_axes(1, 2),
-    "Compress": _axis_or_all,
-    "CumProd": _cumulated,
-    "DFT": _spectrum,
-    "Det": on_axes(-1, -2),
-    "DynamicQuantizeLinear": of_all,
-    "EyeLike": on_axes(0, 1),
-    "GridSample": to_the_last(2),
-    "ImageDecoder": of_all,
-    "LinearAttention": attends,
-    "MaxRoiPool": to_the_last(2),
-    "MaxUnpool": to_the_last(2),
-    "MeanVarianceNormalization": _axes_or_all((0, 2, 3)),
-    "Multinomial": on_axes(1),
-    "NegativeLogLikelihoodLoss": of_all,
-    "NonMaxSuppression": lambda site: [(0, 1), (0, 2), (1, 1), (1, 2)],
-    "NonZero": of_all,
-    "Resize": to_the_last(2),
     "RoiAlign": _roi_align,
-    "STFT": to_the_last(1),
-    "Scatter": _axis(0),
+    "Scan": _scan,
     "ScatterND": positions,
-    "SoftmaxCrossEntropyLoss": of_all,
-    "SplitToSequence": _axis(0),
-    "StringNormalizer": of_all,
-    "SwiGLU": _axis(-1),
-    "TensorScatter": _axis(-2),
-    "TfIdfVectorizer": on_axes(-1),
+    "Slice": _slice,
     "Tile": _tile,
-    "Trilu": on_axes(-1, -2),
-    "Unique": _axis_or_all,
-    "Upsample": to_the_last(2),
-    **dict.fromkeys(("ArgMax", "ArgMin"), _axis(0)),
-    **dict.fromkeys(kinds.CONVOLUTIONS, to_the_last(1)),
-    **dict.fromkeys(kinds.POOLS, to_the_last(2)),
-    **dict.fromkeys(kinds.RECURRENT, _recurrent),
-    **dict.fromkeys(kinds.REDUCES, _reduce),
 }
 _ONNXRUNTIME: Mapping[str, Over] = {
     "Attention": on_axes(1, 2),
@@ -287,25 +260,25 @@ OVER: Mapping[tuple[str, str], Over] = {
     **{("com.microsoft", name): over for name, over in _ONNXRUNTIME.items()},
 }
 # Operators of which the rules of `reshape` say what they need to be apart are among them, and those with bodies.
-_MAKING = """
-    BlackmanWindow Constant ConstantOfShape HammingWindow HannWindow MelWeightMatrix Optional OptionalGetElement
-    OptionalHasElement RandomNormal RandomUniform Range SequenceEmpty SequenceLength Shape Size StringSplit
-"""
-_OTHERS = "BitCast Bernoulli DequantizeLinear Dropout If Loop QuantizeLinear RandomNormalLike RandomUniformLike "
 APART = (
-    kinds.BY_ELEMENT | kinds.MOVED | kinds.names(_MAKING) | kinds.names(f"{_OTHERS} RotaryEmbedding SequenceMap")
+    kinds.BY_ELEMENT
+    | kinds.MOVED
+    | kinds.MADE
+    | kinds.SIZES
+    | kinds.names(
+        "BitCast DequantizeLinear Dropout If Loop Optional OptionalGetElement OptionalHasElement QuantizeLinear"
+    )
+    | kinds.names("RotaryEmbedding SequenceLength SequenceMap StringSplit")
 ) - _ONNX.keys()
 # Inputs that say more than a shape: what is computed depends on the numbers.
 _MEASURED: Mapping[str, Collection[int]] = {
     **dict.fromkeys(("BlackmanWindow", "DFT", "HammingWindow", "HannWindow", "MelWeightMatrix"), range(3)),
     **dict.fromkeys(("Range", "STFT", "TopK"), range(4)),
 }
-_LAYOUT = frozenset(
-    ("Cast", "Concat", "Expand", "Flatten", "Identity", "Reshape", "Squeeze", "Tile", "Transpose", "Unsqueeze")
-)
+_LAYOUT = kinds.LAYOUT | {"Cast", "Concat"}
 _OF_NUMBERS = kinds.BASIC | kinds.DIVIDED | kinds.BITS & kinds.BROADCASTS | {"Max", "Min"}
 FLOW = SizeFlow(
-    shapes=frozenset(("Shape", "Size")),
+    shapes=kinds.SIZES,
     saying={
         kind: tuple(position for position in says if position not in _MEASURED.get(kind, ()))
         for kind, says in kinds.SHAPE_INPUTS.items()

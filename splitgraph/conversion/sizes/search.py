@@ -21,6 +21,7 @@ from splitgraph.conversion.sizes.laws import Judgement, judge
 from splitgraph.conversion.sizes.needs import Alternative, InputPlace, Need, Reading
 from splitgraph.conversion.sizes.reshape_targets import Choice
 from splitgraph.conversion.sizes.rounds import in_the_way, walk_followed
+from splitgraph.conversion.sizes.values import READ_SHAPES
 from splitgraph.conversion.sizes.wanted import Wanted
 from splitgraph.conversion.sizes.weights import WeightReader
 from splitgraph.dim import Dim, DimLike, symbol, symbols_of
@@ -32,8 +33,6 @@ from splitgraph.model.scopes import MAIN, GraphPath, node_label
 
 # So many readings are tried, and so many to make another reading of one number fit.
 _MOST_TRIALS, _MOST_REPAIRS = 24, 4
-# Operators that read nothing of a value but its shape, in any format.
-_READ_SHAPES = frozenset(("SequenceLength", "Shape", "ShapeOf", "Size"))
 _ITEMS_HELP = "If it is no batch, name the dimension with reshape --input-shape, and not with reshape --batch."
 
 
@@ -481,7 +480,7 @@ def _reached(graph: GraphProto, names: Collection[str]) -> set[str]:
     """Return the values that are computed from the elements of some others, and not from their shapes alone."""
     reached = set(names)
     for node in graph.node:
-        if node.op_type not in _READ_SHAPES and not reached.isdisjoint(_read_by(node)):
+        if node.op_type not in READ_SHAPES and not reached.isdisjoint(_read_by(node)):
             reached.update(output for output in node.output if output)
     return reached
 

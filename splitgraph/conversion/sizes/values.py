@@ -16,10 +16,11 @@ from splitgraph.conversion.sizes.needs import InputPlace, Meaning, Stays
 from splitgraph.conversion.sizes.readings import read_larger
 from splitgraph.dim import Dim, DimLike, symbol, symbols_of
 from splitgraph.inference.context import NodeContext
+from splitgraph.model.schemas import kinds
 from splitgraph.model.value_type import Contents
 
-# Operators that say sizes themselves, in any format.
-_READ_SHAPES = frozenset(("SequenceLength", "Shape", "ShapeOf", "Size"))
+# Operators that read nothing of a value but its shape, in any format.
+READ_SHAPES = kinds.SIZES | {"SequenceLength", "ShapeOf"}
 # Numbers of one constant that are asked about, and that are read.
 _MOST_NUMBERS, _MOST_READ = 8, 1024
 # So many dimensions are tried for a number.
@@ -36,8 +37,9 @@ _FEWEST_OF_FLOATS, _LARGE = 3, 32
 _INTEGERS, _FLOATS = ("int64", "int32"), ("float32", "float64", "float16")
 # The inputs of an operator that are computed with one by one.
 VALUES: Mapping[str, Sequence[int]] = {
-    **dict.fromkeys(("Add", "Div", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Mod", "Mul", "Sub"), (0, 1)),
-    **dict.fromkeys(("Max", "Min"), (0, 1)),
+    **dict.fromkeys(
+        kinds.BROADCASTS & (kinds.BASIC | kinds.DIVIDED | kinds.COMPARED | kinds.ORDERED) - {"Equal"}, (0, 1)
+    ),
     "Clip": (2, 1),
     **dict.fromkeys(("Log", "Reciprocal", "Sqrt"), (0,)),
 }
@@ -100,7 +102,7 @@ def _is_said_before(site: Site, name: str) -> bool:
         if maker is None:
             continue
         node = maker.ctx.node
-        if node.op_type in _READ_SHAPES or (node.op_type in VALUES and maker.place(0)[:2] in answered):
+        if node.op_type in READ_SHAPES or (node.op_type in VALUES and maker.place(0)[:2] in answered):
             return True
         waiting += node.input
     return False

@@ -31,7 +31,8 @@ def names(text: str) -> frozenset[str]:
 # - added: sums and products of many numbers. divided: a quotient or remainder, exact if all numbers are integers.
 # - rounded: computed from real numbers in any other way.
 # - logical, bits, texts: of booleans, bits and texts. converted: to another type, or quantized.
-# - drawn: by chance. made: of nothing.
+# - drawn: by chance. made: of a shape, or of a few numbers that say what is made.
+# - sizes: those of the first input, whatever its elements are.
 _KINDS: Mapping[tuple[str, str], str] = {
     ("each", "picked"): "Identity",
     ("each", "compared"): "IsInf IsNaN",
@@ -74,6 +75,12 @@ _KINDS: Mapping[tuple[str, str], str] = {
     ("", "placed"): "CenterCropPad Concat ConcatFromSequence MaxUnpool OneHot SequenceConstruct SequenceInsert",
     ("", "placed by default"): "Pad",
     ("", "compared"): "NonZero",
+    ("", "drawn"): "Multinomial RandomNormal RandomUniform",
+    (
+        "",
+        "made",
+    ): "BlackmanWindow Constant ConstantOfShape HammingWindow HannWindow MelWeightMatrix Range SequenceEmpty",
+    ("", "sizes"): "Shape Size",
     ("", "converted"): "QLinearConv QLinearMatMul",
     ("", "ordered"): "ArgMax ArgMin GlobalMaxPool MaxPool MaxRoiPool TopK Unique",
     ("", "added"): "ConvInteger Gemm MatMul MatMulInteger",
@@ -94,6 +101,7 @@ REDUCTIONS = (*sorted(REDUCES),)
 PICKED, PLACED, COMPARED, ORDERED = _of(1, "picked"), _of(1, "placed"), _of(1, "compared"), _of(1, "ordered")
 SIGNED, WHOLE, BASIC, ADDED = _of(1, "signed"), _of(1, "whole"), _of(1, "basic"), _of(1, "added")
 DIVIDED, ROUNDED, LOGICAL, BITS = _of(1, "divided"), _of(1, "rounded"), _of(1, "logical"), _of(1, "bits")
+MADE, SIZES = _of(1, "drawn", "made"), _of(1, "sizes")
 MOVED = PICKED | PLACED
 # Operators that only move elements while an attribute has its default.
 MOVED_BY_DEFAULT: Mapping[str, tuple[str, str]] = {
@@ -101,11 +109,17 @@ MOVED_BY_DEFAULT: Mapping[str, tuple[str, str]] = {
     "ScatterElements": ("reduction", "none"),
     "ScatterND": ("reduction", "none"),
 }
+# Operators that give all elements of the first input in their order, so that only the shape is another; and those that
+# give its axes in another order, or repeat them.
+RESHAPES = names("Flatten Identity Reshape Squeeze Unsqueeze")
+LAYOUT = RESHAPES | names("Expand Tile Transpose")
 # Operators that compute along the same axes of their inputs.
 CONVOLUTIONS = names("Conv ConvInteger ConvTranspose DeformConv QLinearConv")
 POOLS = names("AveragePool GlobalAveragePool GlobalLpPool GlobalMaxPool LpPool MaxPool")
 PRODUCTS = names("Gemm MatMul MatMulInteger QLinearMatMul")
 RECURRENT = names("GRU LSTM RNN")
+# Operators that compute along all axes behind batch and channels, for each channel alone.
+SPATIAL = POOLS | names("GridSample InstanceNormalization MaxRoiPool MaxUnpool Resize Upsample")
 # Layers of OpenVINO that compute each element as an operator of onnx does, under its name or another one. Some read as
 # inputs what the operator is told by attributes, or the other way round.
 _SAME_LAYERS = names(
