@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
-from splitgraph.model.schemas.kinds import REDUCTIONS
+from splitgraph.model.schemas.kinds import names
 
 Values = tuple[str, ...] | tuple[int, ...]
 # The values from each version on.
@@ -27,23 +27,23 @@ _NODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BR
 _TREES = {"nodes_modes": _NODES, **_TRANSFORMS}
 
 _FLAG = (0, 1)
+# Attributes that are 0 or 1 in every operator of ai.onnx that has them, but for the keepdims of SplitToSequence:
+# onnxruntime and the reference evaluator take every number but 0 as 1.
+_FLAGS = names(
+    "ceil_mode center_point_box exclusive fmod inverse keepdims largest layout periodic reverse select_last_index "
+    "sorted storage_order upper"
+)
 _COORDINATES = ("half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric", "tf_crop_and_resize")
 
 # By domain and operator, the allowed values of each attribute; for a list, the values of each element.
 _ALLOWED: Mapping[tuple[str, str], Mapping[str, Values | ByVersion]] = {
-    **{("", op): {"keepdims": _FLAG} for op in REDUCTIONS},
-    **{("", op): {"keepdims": _FLAG, "select_last_index": _FLAG} for op in ("ArgMax", "ArgMin")},
-    **{("", op): {"exclusive": _FLAG, "reverse": _FLAG} for op in ("CumProd", "CumSum")},
-    **{("", op): {"periodic": _FLAG} for op in ("BlackmanWindow", "HammingWindow", "HannWindow")},
-    **{("", op): {"layout": _FLAG} for op in ("GRU", "LSTM", "RNN")},
     ("", "AffineGrid"): {"align_corners": _FLAG},
     ("", "Attention"): {"qk_matmul_output_mode": (0, 1, 2, 3)},
-    ("", "AveragePool"): {"ceil_mode": _FLAG},
     ("", "BitShift"): {"direction": ("LEFT", "RIGHT")},
     ("", "Cast"): {"round_mode": ("up", "down", "nearest")},
     ("", "CastLike"): {"round_mode": ("up", "down", "nearest")},
     ("", "CausalConvWithState"): {"activation": ("silu", "swish", "none")},
-    ("", "DFT"): {"inverse": _FLAG, "onesided": _FLAG},
+    ("", "DFT"): {"onesided": _FLAG},
     ("", "DepthToSpace"): {"mode": ("DCR", "CRD")},
     ("", "Gelu"): {"approximate": ("none", "tanh")},
     ("", "GridSample"): {
@@ -53,11 +53,7 @@ _ALLOWED: Mapping[tuple[str, str], Mapping[str, Values | ByVersion]] = {
     ("", "ImageDecoder"): {"pixel_format": ("RGB", "BGR", "Grayscale")},
     ("", "LinearAttention"): {"update_rule": ("linear", "gated", "delta", "gated_delta")},
     ("", "LpNormalization"): {"p": (1, 2)},
-    ("", "LpPool"): {"ceil_mode": _FLAG},
-    ("", "MaxPool"): {"ceil_mode": _FLAG, "storage_order": _FLAG},
-    ("", "Mod"): {"fmod": _FLAG},
     ("", "NegativeLogLikelihoodLoss"): {"reduction": _LOSS},
-    ("", "NonMaxSuppression"): {"center_point_box": _FLAG},
     ("", "Pad"): {"mode": {1: ("constant", "reflect", "edge"), 19: ("constant", "reflect", "edge", "wrap")}},
     ("", "Resize"): {
         "mode": {10: ("nearest", "linear"), 11: ("nearest", "linear", "cubic")},
@@ -83,9 +79,6 @@ _ALLOWED: Mapping[tuple[str, str], Mapping[str, Values | ByVersion]] = {
     ("", "StringNormalizer"): {"case_change_action": ("LOWER", "UPPER", "NONE")},
     ("", "TensorScatter"): {"mode": ("linear", "circular")},
     ("", "TfIdfVectorizer"): {"mode": ("TF", "IDF", "TFIDF")},
-    ("", "TopK"): {"largest": _FLAG, "sorted": _FLAG},
-    ("", "Trilu"): {"upper": _FLAG},
-    ("", "Unique"): {"sorted": _FLAG},
     ("", "Upsample"): {"mode": {1: ("nearest", "bilinear"), 7: ("nearest", "linear")}},
     (_ML, "CastMap"): {"cast_to": ("TO_FLOAT", "TO_STRING", "TO_INT64"), "map_form": ("DENSE", "SPARSE")},
     (_ML, "LinearClassifier"): _TRANSFORMS,
@@ -150,7 +143,8 @@ class Fault(NamedTuple):
 
 def constrained_attributes(domain: str, op: str) -> Collection[str]:
     """Return names of the attributes of an operator that take a few values only, or none below some number."""
-    return {*_ALLOWED.get((domain, op), ()), *_LEAST.get((domain, op), ())}
+    flags = () if domain else _FLAGS
+    return {*_ALLOWED.get((domain, op), ()), *_LEAST.get((domain, op), ()), *flags}
 
 
 def fault_of_value(domain: str, op: str, version: int, attribute: str, value: Any) -> Fault | None:
@@ -180,6 +174,8 @@ def allowed_values(domain: str, op: str, version: int, attribute: str) -> Values
     on.
     """
     values = _ALLOWED.get((domain, op), {}).get(attribute)
+    if not domain and attribute in _FLAGS and op != "SplitToSequence":
+        return _FLAG
     if not isinstance(values, Mapping):
         return values
     return values[max((since for since in values if since <= version), default=min(values))]
