@@ -41,8 +41,6 @@ _COMPUTED: Mapping[str, str | Callable[..., Any]] = {
     "Mod": lambda dividend, divisor, fmod=0: (np.fmod if fmod else np.mod)(dividend, divisor),
     "Transpose": lambda data, perm: data.transpose(perm),
 }
-# Operators whose results are truth values.
-TRUTHS = frozenset({"Equal", "Greater", "IsInf", "IsNaN", "Less"})
 
 
 def computed(op_type: str, known: Sequence[Array], dtype: str, attributes: Mapping[str, Any]) -> Array | None:

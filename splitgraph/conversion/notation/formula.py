@@ -11,11 +11,12 @@ from functools import reduce
 from typing import Any
 
 from splitgraph.conversion.known_values import Array
-from splitgraph.conversion.notation.computed_elements import TRUTHS, computed
+from splitgraph.conversion.notation.computed_elements import computed
 from splitgraph.conversion.notation.given_results import give_results, take_readers
 from splitgraph.conversion.notation.node_at_boundary import Inexact, NodeAtBoundary
 from splitgraph.model.deferred import helper, np, numpy_helper
 from splitgraph.model.onnx_proto import GraphProto
+from splitgraph.model.schemas import kinds
 from splitgraph.model.value_type import DTYPE_NUMBERS, MAX_WRITTEN
 
 FLOATS = ("float16", "float32", "float64")
@@ -338,7 +339,7 @@ class Formula:
 
         gives: the element type of the result; that of the first term unless given.
         """
-        dtype = gives or ("bool" if op_type in TRUTHS else terms[0].dtype)
+        dtype = gives or ("bool" if op_type in kinds.COMPARED else terms[0].dtype)
         known = [term.elements for term in terms if term.elements is not None]
         result = computed(op_type, known, dtype, attributes) if len(known) == len(terms) else None
         if result is not None:
