@@ -51,6 +51,7 @@ COMPUTED = [
     ("s = Shape(x) l = SplitToSequence(s, first) i = SequenceAt(l, first)", 11, 196),
     ("e = Exp(fs) g = Greater(e, eight) w = NonZero(g) n = Size(w) i = Mul(n, one)", 18, 2),
     ("a = ArgMax<keepdims=0>(fs) i = Add(a, one)", 13, 4),
+    ("c = Celu(two) i = Cast<to=7>(c)", 13, 2),
     ("d = Sin(two) e = Mul(d, eight) i = Cast<to=7>(e)", 18, 7),
     (
         "t = Tanh(eight) u = Mul(t, fs) v = ReduceMax<keepdims=0>(u) w = Add(v, two) r = Round(w) i = Cast<to=7>(r)",
