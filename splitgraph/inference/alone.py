@@ -19,7 +19,7 @@ from splitgraph.inference.walk_state import WalkState
 from splitgraph.model.attributes import HOLDING_GRAPHS
 from splitgraph.model.onnx_proto import ModelProto, NodeProto, TensorProto
 from splitgraph.model.scopes import MAIN
-from splitgraph.model.value_type import UNKNOWN, Contents, Item, ValueType
+from splitgraph.model.value_type import UNKNOWN, Contents, Item, ValueType, tensor
 from splitgraph.model.values import tensor_contents
 
 # Inputs with more elements say no sizes, axes or positions that matter to a dimension.
@@ -28,6 +28,8 @@ MOST_ELEMENTS = 64
 _LARGEST_SIZE = 2**31 - 2
 # Ranges and slices in longer steps are not followed.
 _MOST_STEPS = 64
+# No operator is asked about inputs of more dimensions.
+_LARGEST_RANK = 8
 # Numbers for dimensions without an old size, so that each has another one.
 _FIRST_STAND_IN = 1009
 # So many steps show how fast a size grows. All other sizes are made larger by _FAR then, so that none is in its way.
@@ -120,6 +122,7 @@ class Alone:
 
     _task: Task = field(default_factory=lambda: Task(ModelProto(), is_reported=False))
     _answers: dict[Hashable, _Answer] = field(default_factory=dict)
+    _ranks: dict[Hashable, int | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         load_rules()
@@ -215,6 +218,49 @@ class Alone:
             if one is not None and other is not None and one != other:
                 yield one, other
 
+    def only_rank(
+        self,
+        node: NodeProto,
+        imports: Mapping[str, int],
+        given: Sequence[ValueType],
+        made: Sequence[ValueType],
+        position: int,
+    ) -> int | None:
+        """Return the only rank that an input can have beside the other inputs and the outputs; None if it can have
+        several, or if no rank fits. given, made: what is known of the type of each input and output.
+        """
+        if _has_bodies(node):
+            return None
+        asked = [
+            Given(_with_symbols(kind, at)) if name else None
+            for at, (name, kind) in enumerate(zip(node.input, given, strict=True))
+        ]
+        ranks = tuple(kind.rank if kind.kind == "tensor" else None for kind in made)
+        key = (*_key(node, imports), position, ranks, tuple(each and each.type for each in asked))
+        if key not in self._ranks:
+            fitting = [
+                rank
+                for rank in range(_LARGEST_RANK + 1)
+                if self._may_have(node, imports, asked, ranks, position, tensor(given[position].dtype, (None,) * rank))
+            ]
+            self._ranks[key] = fitting[0] if len(fitting) == 1 else None
+        return self._ranks[key]
+
+    def _may_have(
+        self,
+        node: NodeProto,
+        imports: Mapping[str, int],
+        given: Sequence[Given | None],
+        ranks: Sequence[int | None],
+        position: int,
+        kind: ValueType,
+    ) -> bool:
+        """Return True if an input may have a type. ranks: of the outputs, None if one is not known."""
+        tried = (*given[:position], Given(_with_symbols(kind, position)), *given[position + 1 :])
+        answer = self._infer(node, imports, _Question(tried, {}, {}))
+        made = zip(answer.shapes, ranks, strict=True)
+        return not answer.is_wrong and all(None in (shape, rank) or len(shape or ()) == rank for shape, rank in made)
+
     def says_shapes(
         self, node: NodeProto, imports: Mapping[str, int], given: Sequence[Given | None], position: int
     ) -> bool:
@@ -235,9 +281,8 @@ class Alone:
         least: int = 2,
     ) -> _Answer:
         key = (
-            (node.op_type, node.domain, tuple(map(bool, node.output)), said_by, least),
-            tuple(sorted(imports.items())),
-            tuple(sorted(attribute.SerializeToString() for attribute in node.attribute)),
+            *_key(node, imports),
+            (said_by, least),
             tuple(None if each is None else _comparable(each) for each in given),
         )
         if key not in self._answers:
@@ -332,6 +377,24 @@ def _question(given: Sequence[Given | None], said_by: int | None, least: int) ->
             known = each.type if each.type.shape is None else each.type.with_shape(dims)  # type: ignore[arg-type]
             asked.append(Given(known))
     return _Question(tuple(asked), sources, bounds)
+
+
+def _key(node: NodeProto, imports: Mapping[str, int]) -> tuple[Hashable, ...]:
+    """Return what is equal for nodes that say the same of equal inputs."""
+    return (
+        (node.op_type, node.domain, tuple(map(bool, node.output))),
+        tuple(sorted(imports.items())),
+        tuple(sorted(attribute.SerializeToString() for attribute in node.attribute)),
+    )
+
+
+def _with_symbols(kind: ValueType, position: int) -> ValueType:
+    """Return the type of an input with a symbol for each dimension that is no number."""
+    if kind.shape is None:
+        return kind
+    return kind.with_shape(
+        [dim if isinstance(dim, int) else symbol(f"size {axis} of {position}") for axis, dim in enumerate(kind.shape)]
+    )
 
 
 def _has_bodies(node: NodeProto) -> bool:

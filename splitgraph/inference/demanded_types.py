@@ -10,76 +10,30 @@ A node demands something only of values of its own graph: a branch or body may n
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
+from splitgraph.inference.alone import Alone
 from splitgraph.inference.declared_types import with_demand
 from splitgraph.inference.operators import operator_of
 from splitgraph.inference.walk_state import WalkState
-from splitgraph.model.attributes import attribute_value
 from splitgraph.model.onnx_proto import NodeProto
-from splitgraph.model.schemas import OperatorVersion, kinds
+from splitgraph.model.schemas import OperatorVersion
 from splitgraph.model.schemas.fit import element_types
 from splitgraph.model.scopes import GraphPath, Scope, node_label, plain_domain
-from splitgraph.model.value_type import MAX_RANK, UNKNOWN, ValueType, tensor
+from splitgraph.model.value_type import UNKNOWN, ValueType, tensor
 
 Types = Mapping[str, ValueType]
 Demands = Mapping[GraphPath, Types]
 
 
-# Values of one rank: inputs by position, outputs by the complement of their position.
-_FIRST = (0, ~0)
-_ONE_RANK: Mapping[tuple[int, ...], frozenset[str]] = {
-    _FIRST: kinds.KEEPS_SHAPE | kinds.POOLS | kinds.names("Pad Resize Slice Split Tile Transpose Upsample"),
-    (0, 1, ~0): kinds.CONVOLUTIONS | kinds.names("GatherElements GridSample MaxUnpool SwiGLU"),
-    (0, 1, 2, ~0): kinds.names("DeformConv Scatter ScatterElements"),
-    (0, 3, ~0): kinds.names("QLinearConv"),
-    (0, ~0, ~1): kinds.names("TopK"),
-}
-_RANK_GROUPS = {name: group for group, names in _ONE_RANK.items() for name in names}
-_REDUCING = {"ArgMax", "ArgMin", *kinds.REDUCES}
-_RECURRENT = (3, 3, 3, 2, 1, 3)
-# The rank of each input, None where the operator leaves it open.
-_RANKS: dict[str, Sequence[int | None]] = {
-    "AffineGrid": (3, 1),
-    "BatchNormalization": (None, 1, 1, 1, 1),
-    "Col2Im": (3, 1, 1),
-    "ConstantOfShape": (1,),
-    "Conv": (None, None, 1),
-    "ConvTranspose": (None, None, 1),
-    "DepthToSpace": (4,),
-    "Expand": (None, 1),
-    "EyeLike": (2,),
-    "Gemm": (2, 2),
-    "GroupNormalization": (None, 1, 1),
-    "InstanceNormalization": (None, 1, 1),
-    **dict.fromkeys(kinds.RECURRENT, _RECURRENT),
-    "LSTM": (*_RECURRENT, 3, 2),
-    "MaxRoiPool": (4, 2),
-    "Multinomial": (2,),
-    "NonMaxSuppression": (3, 3),
-    "Pad": (None, 1),
-    "QLinearConv": (*(None,) * 8, 1),
-    "Reshape": (None, 1),
-    "Resize": (None, 1, 1, 1),
-    "ReverseSequence": (None, 1),
-    "RoiAlign": (4, 2, 1),
-    "Slice": (None, 1, 1, 1, 1),
-    "SpaceToDepth": (4,),
-}
-# How many elements these attributes have for each spatial dimension. The rank is two more than these.
-_WINDOWS = {"kernel_shape": 1, "strides": 1, "dilations": 1, "pads": 2}
-_WINDOWED = kinds.CONVOLUTIONS | kinds.names("AveragePool LpPool MaxPool MaxUnpool")
-# The vectors with so many elements for each dimension of the first input.
-_VECTORS = {"Tile": {1: 1}, "Pad": {1: 2}, "Resize": {2: 1, 3: 1}, "Upsample": {1: 1}}
-
-
 def demanded_types(state: WalkState) -> Demands:
     """Return the types that the nodes of a walked model demand of values that the walk knows less about."""
     demands: dict[GraphPath, Types] = {}
+    alone = Alone()
     for scope in state.record.scopes:
         detail = state.record.details.get(scope.path)
         if detail is not None and any(map(_is_open, detail.types.values())):
-            demanded = _of_graph(state, scope, detail.types)
+            demanded = _of_graph(state, alone, scope, detail.types)
             if demanded:
                 demands[scope.path] = demanded
     return demands
@@ -89,7 +43,7 @@ def _is_open(known: ValueType) -> bool:
     return known.kind == "unknown" or (known.kind == "tensor" and (known.shape is None or known.dtype is None))
 
 
-def _of_graph(state: WalkState, scope: Scope, types: Types) -> Types:
+def _of_graph(state: WalkState, alone: Alone, scope: Scope, types: Types) -> Types:
     demands: dict[str, ValueType] = {}
 
     def type_of(name: str) -> ValueType:
@@ -111,7 +65,7 @@ def _of_graph(state: WalkState, scope: Scope, types: Types) -> Types:
             continue
         schema = operator_of(state, scope.imports, node).schema
         made = [type_of(name) for name in node.output]
-        ranks, dtypes = _ranks(node, schema, given, made), _dtypes(schema, given, made)
+        ranks, dtypes = _ranks(alone, scope.imports, node, schema, given, made), _dtypes(schema, given, made)
         for position, (name, known) in enumerate(zip(node.input, given, strict=True)):
             rank, dtype = ranks.get(position), dtypes.get(position)
             if name not in types or not _is_open(known) or (rank is None and dtype is None):
@@ -123,59 +77,27 @@ def _of_graph(state: WalkState, scope: Scope, types: Types) -> Types:
 
 
 def _ranks(
-    node: NodeProto, schema: OperatorVersion | None, given: Sequence[ValueType], made: Sequence[ValueType]
+    alone: Alone,
+    imports: Mapping[str, int],
+    node: NodeProto,
+    schema: OperatorVersion | None,
+    given: Sequence[ValueType],
+    made: Sequence[ValueType],
 ) -> dict[int, int]:
     """Return the demanded rank of each input. There is none if the node contradicts itself."""
-    op_type = node.op_type
-    attributes = {
-        attribute.name: attribute_value(attribute) for attribute in node.attribute if not attribute.ref_attr_name
-    }
-    if any(attribute.ref_attr_name for attribute in node.attribute) or schema is None:
+    if schema is None or any(attribute.ref_attr_name for attribute in node.attribute):
         return {}
-    ranks = {place: rank for place, rank in enumerate(_RANKS.get(op_type, ())) if rank is not None}
-    if op_type == "BatchNormalization" and schema.since_version < 9:
-        ranks.clear()
-    if op_type == "Einsum":
-        ranks.update(_of_equation(attributes.get("equation"), len(given)))
-    group = _RANK_GROUPS.get(op_type, ())
-    if op_type == "Concat":
-        group = (*range(len(given)), ~0)
-    elif op_type in _REDUCING and attributes.get("keepdims", 1):
-        group = _FIRST
-    sides = [(made if place < 0 else given, ~place if place < 0 else place) for place in group]
-    known = {values[place].rank for values, place in sides if place < len(values) and values[place].kind == "tensor"}
-    known |= set(_told_ranks(op_type, attributes, given))
-    known.discard(None)
-    if len(known) == 1:
-        (rank,) = known
-        if rank is not None and rank <= MAX_RANK and (rank >= 3 or op_type not in _WINDOWED):
-            ranks.update({place: rank for place in group if place >= 0})
+    ranks, known = dict[int, int](), [*given]
+    waiting = [place for place, kind in enumerate(given) if node.input[place] and _is_open(kind) and kind.shape is None]
+    # What is found of one input may tell the rank of another one.
+    while waiting:
+        found = ((place, alone.only_rank(node, imports, known, made, place)) for place in waiting)
+        place, rank = next((each for each in found if each[1] is not None), (None, None))
+        if place is None or rank is None:
+            break
+        waiting.remove(place)
+        ranks[place], known[place] = rank, tensor(given[place].dtype, (None,) * rank)
     return ranks
-
-
-def _told_ranks(op_type: str, attributes: Mapping[str, object], given: Sequence[ValueType]) -> Iterator[int]:
-    """Yield the ranks of the first input that follow from attributes and from the lengths of vectors."""
-    perm = attributes.get("perm")
-    if op_type == "Transpose" and isinstance(perm, tuple):
-        yield len(perm)
-    for name, count in _WINDOWS.items() if op_type in _WINDOWED else ():
-        window = attributes.get(name)
-        if isinstance(window, tuple):
-            yield len(window) // count + 2
-    # Axes choose the dimensions that the vector is about.
-    if "axes" in attributes or (op_type == "Pad" and len(given) > 3):
-        return
-    for place, count in _VECTORS.get(op_type, {}).items():
-        shape = given[place].shape if place < len(given) else None
-        if shape is not None and len(shape) == 1 and isinstance(shape[0], int) and shape[0]:
-            yield shape[0] // count
-
-
-def _of_equation(equation: object, count: int) -> dict[int, int]:
-    terms = equation.replace(" ", "").split("->")[0].split(",") if isinstance(equation, str) else []
-    if len(terms) != count:
-        return {}
-    return {place: len(term) for place, term in enumerate(terms) if "." not in term}
 
 
 def _dtypes(schema: OperatorVersion | None, given: Sequence[ValueType], made: Sequence[ValueType]) -> dict[int, str]:

@@ -20,7 +20,7 @@ from splitgraph.inference.analysis import Analysis
 from splitgraph.inference.broadcast_assumptions import may_be_settled, settle_assumptions
 from splitgraph.inference.build_analysis import build_analysis
 from splitgraph.inference.declared_types import define_graph_values, settle_size_conditions, take_demands
-from splitgraph.inference.demanded_types import demanded_types
+from splitgraph.inference.demanded_types import Demands, demanded_types
 from splitgraph.inference.input_defaults import (
     defaults_left_open,
     defaults_of,
@@ -340,7 +340,8 @@ class Walked:
     facts: what is known of the symbols in each graph. accepted: findings that the user accepts; they are not among
     the diagnostics. set_aside: the nodes of which nothing is concluded, each with its accepted finding. stale: notes
     about acceptances that no error needs. leeway: what was permitted, for the same model after its nodes moved.
-    requirements: what nodes require of the symbols.
+    requirements: what nodes require of the symbols. demands: by graph, the values of which only that is known which
+    their readers demand.
     """
 
     diagnostics: tuple[Diagnostic, ...]
@@ -356,6 +357,7 @@ class Walked:
     stale: tuple[Diagnostic, ...] = ()
     leeway: Leeway = STRICT
     requirements: tuple[Requirement, ...] = ()
+    demands: Demands = field(default_factory=dict)
 
     @property
     def lenient(self) -> list[Diagnostic]:
@@ -457,6 +459,7 @@ def walked_of(state: WalkState, misdeclared: tuple[Diagnostic, ...] = (), leeway
         record.facts,
         leeway=leeway,
         requirements=tuple(record.requirements),
+        demands=state.task.demands,
     )
 
 

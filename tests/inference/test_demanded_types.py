@@ -27,6 +27,11 @@ DEMANDED = [
     ('y = Einsum <equation = "bij,bjk->bik"> (c, z) z = Relu (c)', "?[?, ?, ?]"),
     ("y = DepthToSpace <blocksize = 2> (c)", "?[?, ?, ?, ?]"),
     ("y = Reshape (x, c)", "int64[?]"),
+    ("y = Compress (x, c)", "bool[?]"),
+    # Of an input of another node that nothing describes.
+    ("z = my.Op (x) y = Pad (z, c)", "int64[?]"),
+    ("z = my.Op (x) y = Resize (z, , c)", "float32[?]"),
+    ("z = my.Op (x) y = ScatterElements (c, z, x)", "float32[?, ?, ?, ?]"),
     # Element types alone.
     ("y = Add (c, x)", "float32[...]"),
     ("y = MatMul (c, k)", "float64[...]"),
@@ -34,6 +39,8 @@ DEMANDED = [
     # Through nodes that keep the rank.
     ("a = Relu (c) y = Conv (a, w)", "float32[?, 6, ?, ?]"),
     ("a = Relu (c) e = Softmax (a) f = Clip (e) y = Conv (f, w)", "float32[?, 6, ?, ?]"),
+    # Only one rank broadcasts to what a later node demands.
+    ("a = Add (c, six) y = Conv (a, w)", "float32[?, 6, ?, ?]"),
     ("a = Cast <to = 1> (c) y = Conv (a, w)", "?[?, 6, ?, ?]"),
 ]
 # Nothing follows: several ranks are possible, or the node may not run, or is unknown itself.

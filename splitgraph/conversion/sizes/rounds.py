@@ -123,9 +123,11 @@ def _unknown_results(walked: Walked, wanted: Wanted) -> Iterator[tuple[str, str]
     """Yield the nodes that read a dimension that changes, and of whose results nothing is known."""
     for scope in walked.scopes:
         types = walked.graphs[scope.path].types if scope.path in walked.graphs else {}
+        # A rank that readers demand says nothing of the sizes.
+        demanded = walked.demands.get(scope.path, {})
         for index, node in enumerate(scope.nodes):
-            given = [types.get(name, UNKNOWN) for name in node.output if name]
-            if not given or not all(kind.kind == "unknown" or _is_open(kind) for kind in given):
+            given = [demanded.get(name) or types.get(name, UNKNOWN) for name in node.output if name]
+            if not given or not all(map(_is_open, given)):
                 continue
             own = set(node.input)
             dims = ((name, dim) for name in reads(node) if name in types for dim in types[name].shape or ())
@@ -159,4 +161,7 @@ def _replaceable_sizes(walked: Walked, wanted: Wanted, operators: Operators) -> 
 
 
 def _is_open(kind: ValueType) -> bool:
-    return kind.kind == "tensor" and kind.shape is None
+    """Return True for a value of which no size is known."""
+    if kind.shape is None:
+        return kind.kind in ("tensor", "unknown")
+    return bool(kind.shape) and all(dim is None for dim in kind.shape)

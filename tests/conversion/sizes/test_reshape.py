@@ -272,6 +272,14 @@ def test_what_an_unknown_operator_gives_is_not_guessed() -> None:
     assert (code, location) == ("SG420", "main/Op#0") and "what Op makes of N is not known" in message
 
 
+@pytest.mark.parametrize("reader", ["y = Conv (c, w)", "y = Compress (x, c)", "d = Add (c, w1) y = Conv (d, w)"])
+def test_a_rank_that_a_reader_demands_says_nothing_of_the_sizes(reader: str) -> None:
+    made = parser.parse_model(f"""<ir_version: 8, opset_import: ["": 17, "of.mine": 1]>
+        g (float[1, 6, 4, 4] x, float[8, 6, 2, 2] w, float[1] w1) => (float y) {{ c = of.mine.Op (x) {reader} }}""")
+    made.graph.output[0].type.Clear()
+    assert [where for _, where, _ in blockers(made, x=["N", 6, 4, 4])] == ["main/Op#0"]
+
+
 def test_a_threshold_is_no_batch() -> None:
     made = model("g (float[1, 4] x, float[1] t) => (float[1, 4] y) { y = Max (x, t) }")
     assert [message for *_, message in blockers(made, batch="N")] == ["N was 1, and is broadcast to 4"]

@@ -45,6 +45,7 @@ def affine_grid(ctx: NodeContext) -> Sequence[ValueType]:
     """Compute the coordinates of each pixel of an image after a transform. The second input holds the size of the
     image.
     """
+    dims_of_rank(ctx, 0, 3)
     size = vector_dims(ctx, 1)
     if size is None:
         return [tensor(ctx.input(0).dtype, None)]
@@ -186,13 +187,13 @@ def upsample(ctx: NodeContext) -> Sequence[ValueType]:
 def resize(ctx: NodeContext) -> Sequence[ValueType]:
     """Multiply each dimension by its scale and round down, or use the sizes that are given."""
     dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
+    scaled, sized = _is_given(ctx, 1 if ctx.since_version < 11 else 2), _is_given(ctx, 3)
     if dims is None:
         return [tensor(dtype, None)]
     if ctx.since_version < 11:
         return [tensor(dtype, _scaled(dims, _scale_items(ctx, 1), range(len(dims))))]
     given = ints_attribute(ctx, "axes")
     axes: Sequence[int] = range(len(dims)) if not given else normal_axes(given, len(dims))
-    scaled, sized = _is_given(ctx, 2), _is_given(ctx, 3)
     if scaled is not None and scaled == sized:
         raise InvalidNode("exactly one of scales and sizes must be given")
     if sized is False:

@@ -155,11 +155,11 @@ def pad(ctx: NodeContext) -> Sequence[ValueType]:
     expect_one_element(ctx, 2, "constant_value")
     if ctx.since_version >= 18 and ctx.has_input(3):
         _expect_two_pads_an_axis(ctx)
+    pads = argument(ctx, "paddings" if ctx.since_version < 2 else "pads")
     if dims is None:
         return [tensor(dtype, None)]
     rank = len(dims)
     axes = _pad_axes(ctx, rank)
-    pads = argument(ctx, "paddings" if ctx.since_version < 2 else "pads")
     if pads is None or axes is None:
         return [tensor(dtype, (None,) * rank)]
     result = padded(ctx, dims, axes, pads)
