@@ -56,6 +56,9 @@ class Term:
     def __mul__(self, other: Term | float) -> Term:
         return self.formula.apply("Mul", self, self.like(other))
 
+    def __matmul__(self, other: Term) -> Term:
+        return self.formula.apply("MatMul", self, other)
+
     def __truediv__(self, other: Term | float) -> Term:
         """Divide; the quotient of integers is rounded towards 0."""
         return self.formula.apply("Div", self, self.like(other))
@@ -103,6 +106,14 @@ class Term:
         """Round up."""
         return self.formula.apply("Ceil", self)
 
+    def sqrt(self) -> Term:
+        """Take square roots."""
+        return self.formula.apply("Sqrt", self)
+
+    def exp(self) -> Term:
+        """Take powers of e."""
+        return self.formula.apply("Exp", self)
+
     def like(self, number: Term | float) -> Term:
         """Make a number a term of the same element type."""
         return number if isinstance(number, Term) else self.formula.number(number, self.dtype)
@@ -143,9 +154,13 @@ class Term:
             return Term(self.formula, self.dtype, self.elements.reshape(shape))
         return self.formula.apply("Reshape", self, self.formula.number(sizes))
 
-    def shaped(self, sizes: Sequence[Term | int]) -> Term:
+    def shape(self) -> Term:
+        """Return the shape, int64[rank], which a node computes also where it is known."""
+        return self.formula.apply("Shape", self, gives="int64")
+
+    def shaped(self, sizes: Term | Sequence[Term | int]) -> Term:
         """Give the elements a shape of terms; 0 stands for the dimension at the same place."""
-        shape = self.formula.vector(sizes)
+        shape = sizes if isinstance(sizes, Term) else self.formula.vector(sizes)
         if self.elements is not None and shape.elements is not None:
             return self.reshape(*shape.elements.tolist())
         return self.formula.apply("Reshape", self, shape)
@@ -269,7 +284,7 @@ class Formula:
         if known is not None:
             return self.number(known)
         if name not in self._shapes:
-            self._shapes[name] = self.apply("Shape", self.value(name, "int64"))
+            self._shapes[name] = self.value(name, "").shape()
         return self._shapes[name]
 
     def vector(self, parts: Sequence[Term | int]) -> Term:

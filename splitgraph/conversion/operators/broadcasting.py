@@ -340,11 +340,11 @@ def limit_slope(node: NodeAtBoundary) -> None:
         node.inputs[1] = node.write("Squeeze", [node.inputs[1]], "slope", axes=ones)
         return
     f = Formula(node)
-    repeated, restored = f.input(1), f.apply("Shape", f.input(0), gives="int64")
+    repeated, restored = f.input(1), f.input(0).shape()
     if not _are_equal(slope, shape):
         repeated = f.value(tiled(f, 1, slope, shape, lambda: restored), repeated.dtype)
     node.inputs[:] = [f.input(0).reshape(1, -1).name, repeated.reshape(-1).name]
-    f.follow(0, lambda activated: f.apply("Reshape", activated, restored))
+    f.follow(0, lambda activated: activated.shaped(restored))
 
 
 # Helpers of several operators ---------------------------------------------------------------------------------------

@@ -86,7 +86,7 @@ def compare_strings(node: NodeAtBoundary) -> None:
     f = Formula(node)
     flats = [f.input(index, dtype).reshape(-1) for index in range(2)]
     _, _, numbers = f.write("Unique", [f.joined(flats)], dtype, "int64", "int64")
-    count, numbered = f.apply("Shape", flats[0], gives="int64"), []
+    count, numbered = flats[0].shape(), []
     for name, own in zip(node.inputs, (numbers.sliced(0, count), numbers.sliced(count)), strict=True):
         numbered.append(own.with_shape(f.shape(name), dense=has_no_zero(node, name)))
     f.give(numbered[0].equals(numbered[1]))

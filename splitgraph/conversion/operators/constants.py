@@ -60,7 +60,7 @@ def shape_to_fill(node: NodeAtBoundary) -> str:
         raise Inexact("it has an attribute shape beside an input that gives the shape")
     f = Formula(node)
     is_shape = node.known_value("input_as_shape", 0)
-    shape = f.input(0).cast("int64") if is_shape else f.apply("Shape", f.input(0), gives="int64")
+    shape = f.input(0).cast("int64") if is_shape else f.input(0).shape()
     return f.joined([shape, f.number(extra)]).name if extra else shape.name
 
 

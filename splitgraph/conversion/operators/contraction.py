@@ -50,7 +50,7 @@ class _Operand:
             return self
         f, first = self.term.formula, self.labels.index(repeated)
         second = self.labels.index(repeated, first + 1)
-        square = f.filled(f.apply("Shape", self.term, gives="int64").take([first, second]), 0, "int32")
+        square = f.filled(self.term.shape().take([first, second]), 0, "int32")
         mask = f.apply("EyeLike", square)
         axes = [index for index in range(len(self.labels)) if index not in (first, second)]
         mask = mask.cast("bool").unsqueezed(*axes) if axes else mask.cast("bool")
@@ -125,7 +125,7 @@ def _multiply(first: _Operand, second: _Operand, kept: set[str]) -> _Operand:
     """Multiply two operands and sum over the labels that only they have."""
     first = first.summed(kept | set(second.labels))
     second = second.summed(kept | set(first.labels))
-    f, summed = first.term.formula, [label for label in first.labels if label in second.labels and label not in kept]
+    summed = [label for label in first.labels if label in second.labels and label not in kept]
     batch = [label for label in dict.fromkeys(first.labels + second.labels) if label.isdigit()]
     batch += [label for label in first.labels if label in second.labels and label in kept and label not in batch]
     rows = [label for label in first.labels if label not in second.labels and label not in batch]
@@ -135,7 +135,7 @@ def _multiply(first: _Operand, second: _Operand, kept: set[str]) -> _Operand:
             first.aligned([*batch, *(rows or ["-"]), *summed]),
             second.aligned([*batch, *summed, *(columns or ["+"])]),
         )
-        product, labels = f.apply("MatMul", left, right), [*batch, *(rows or ["-"]), *(columns or ["+"])]
+        product, labels = left @ right, [*batch, *(rows or ["-"]), *(columns or ["+"])]
         # The dimensions that stand for no label are 1.
         axes = [index for index, label in enumerate(labels) if label in "-+"]
         return _Operand(product.squeezed(*axes) if axes else product, "".join([*batch, *rows, *columns]))

@@ -99,4 +99,4 @@ def write_values(node: NodeAtBoundary) -> None:
         raise Inexact("it has no elements, and its shape is known only at run time")
     f = Formula(node)
     target = f.value(shape_to_fill(node), "int64")
-    f.give(f.apply("Reshape", f.term(elements).cast(dtype), target))
+    f.give(f.term(elements).cast(dtype).shaped(target))

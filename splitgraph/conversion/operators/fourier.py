@@ -60,14 +60,13 @@ class _Transform:
 
     def apply(self, real: Term, imaginary: Term | None) -> list[Term]:
         """Multiply a signal with the matrices. Return the real part, and the imaginary one unless that is 0."""
-        f = real.formula
         cosines, sines = self.matrices()
-        results = [f.apply("MatMul", cosines, real)]
+        results = [cosines @ real]
         if not (self.inverse and self.half):
-            results.append(f.apply("MatMul", sines, real))
+            results.append(sines @ real)
         if imaginary is not None:
-            results[0] = results[0] - f.apply("MatMul", sines, imaginary)
-            results[1:] = [result + f.apply("MatMul", cosines, imaginary) for result in results[1:]]
+            results[0] = results[0] - (sines @ imaginary)
+            results[1:] = [result + (cosines @ imaginary) for result in results[1:]]
         return results
 
 
@@ -220,7 +219,7 @@ def write_triangles(node: NodeAtBoundary) -> None:
     low, high = (f.apply("Log", hertz / 700.0 + 1.0) * (2595 / np.log(10)) for hertz in (low, high))
     between = (high - low) / (bands + 2).cast("float64")
     mel = f.counting(bands + 2).cast("float64") * between + low
-    hertz = (f.apply("Exp", mel * (np.log(10) / 2595)) - 1.0) * 700.0
+    hertz = ((mel * (np.log(10) / 2595)).exp() - 1.0) * 700.0
     edges = ((length + 1).cast("float64") * hertz / rate.cast("float64")).floor()
     column = f.counting(bands)
     start, peak, end = (edges.take(column + offset).reshape(1, -1) for offset in range(3))

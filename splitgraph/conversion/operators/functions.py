@@ -61,7 +61,7 @@ def write_celu_with_elu(node: NodeAtBoundary) -> None:
     if alpha > 0:
         f.give(f.apply("Elu", data / alpha) * alpha)
         return
-    curve = (f.apply("Exp", data / alpha) - 1.0) * alpha
+    curve = ((data / alpha).exp() - 1.0) * alpha
     # min(0, curve) is -max(0, -curve).
     f.give(f.apply("Relu", data) - f.apply("Relu", -curve))
 

@@ -195,7 +195,7 @@ def combine_bits_by_fours(node: NodeAtBoundary) -> None:
     first, second = (_fours(number.unsqueezed(-1), f.number(weights)) for number in (left, right))
     fours = f.number(_IN_BOTH).take(first * 16 + second)
     # ReduceSum of onnxruntime loses the low bits of large int64, and its MatMul with a vector takes no empty tensor.
-    both = f.apply("MatMul", fours, f.number([[weight] for weight in weights])).squeezed(-1)
+    both = (fours @ f.number([[weight] for weight in weights])).squeezed(-1)
     result = both if op_type == "BitwiseAnd" else left + right - both
     f.give((result - both if op_type == "BitwiseXor" else result).cast(dtype))
 

@@ -210,7 +210,7 @@ def write_training(node: NodeAtBoundary) -> None:
     mean = data.reduced("ReduceMean", axes, keepdims=True)
     centred = data - mean
     variance = (centred * centred).reduced("ReduceMean", axes, keepdims=True)
-    deviation = f.apply("Sqrt", variance + node.known_value("epsilon", 1e-5))
+    deviation = (variance + node.known_value("epsilon", 1e-5)).sqrt()
     result = centred / deviation * scale.reshape(*columns) + bias.reshape(*columns)
     momentum, results = node.known_value("momentum", 0.9), [result.cast(dtype)]
     for index, (old, current) in enumerate(zip(running, (mean, variance), strict=True), 3):
@@ -275,11 +275,11 @@ def _write_groups(node: NodeAtBoundary, stash: int | None) -> None:
     data = f.input(0).cast(dtype if stash is None else DTYPE_NAMES[stash]).reshape(0, groups, -1)
     deviation = data - data.reduced("ReduceMean", [2], keepdims=True)
     variance = (deviation * deviation).reduced("ReduceMean", [2], keepdims=True)
-    result = deviation / f.apply("Sqrt", variance + node.known_value("epsilon", 1e-5))
+    result = deviation / (variance + node.known_value("epsilon", 1e-5)).sqrt()
     if stash is not None:
-        result = f.apply("Reshape", result, shape).reshape(0, 0, -1).cast(dtype)
+        result = result.shaped(shape).reshape(0, 0, -1).cast(dtype)
     scaled = result * f.input(1).reshape(1, -1, 1) + f.input(2).reshape(1, -1, 1)
-    f.give(f.apply("Reshape", scaled, shape))
+    f.give(scaled.shaped(shape))
 
 
 # MeanVarianceNormalization ------------------------------------------------------------------------------------------
@@ -325,7 +325,7 @@ def write_mean_variance(node: NodeAtBoundary) -> None:
 
     data = f.input(0).cast(computed)
     deviation = data - mean(data)
-    f.give((deviation / (f.apply("Sqrt", mean(deviation * deviation)) + 1e-9)).cast(dtype))
+    f.give((deviation / (mean(deviation * deviation).sqrt() + 1e-9)).cast(dtype))
 
 
 changed("MeanVarianceNormalization", 13, "from then on, onnx's shape inference fails on it without axes", down=always)
@@ -361,7 +361,7 @@ def write_layer_normalization(node: NodeAtBoundary) -> None:
     mean = values.reduced("ReduceMean", axes, keepdims=True)
     deviation = values - mean
     variance = (deviation * deviation).reduced("ReduceMean", axes, keepdims=True)
-    spread = f.apply("Sqrt", variance + node.known_value("epsilon", 1e-5))
+    spread = (variance + node.known_value("epsilon", 1e-5)).sqrt()
     result = (deviation / spread).cast(dtype) * f.input(1)
     if node.uses_input(2):
         result = result + f.input(2)

@@ -243,7 +243,7 @@ def multiply_positions(node: NodeAtBoundary) -> None:
     blank = reduce(Term.__add__, [position * 0 for position in positions])
     listed = [*(position + blank for position in positions[::-1]), blank + 1]
     matrix = f.input(0).cast(wide).transposed(0, 2, 1).reshape(0, *[1] * (axes - 1), axes + 1, axes)
-    f.give(f.apply("MatMul", f.joined(listed, axes + 1), matrix).cast(dtype))
+    f.give((f.joined(listed, axes + 1) @ matrix).cast(dtype))
 
 
 # SpaceToDepth, DepthToSpace ----------------------------------------------------------------------------------------

@@ -291,7 +291,7 @@ def accumulate_by_scan(node: NodeAtBoundary) -> None:
         data, shape = _without_empty(data, shape)
     if known is None:
         before, behind = _sizes_around(f, f.input(1).cast("int64").reshape(1), shape, rank)
-        data = f.apply("Reshape", data, f.joined([before, f.number([-1]), behind]))
+        data = data.shaped(f.joined([before, f.number([-1]), behind]))
         state_shape = f.joined([before, behind])
     else:
         axis = int(known.reshape(-1)[0]) % rank
@@ -308,7 +308,7 @@ def accumulate_by_scan(node: NodeAtBoundary) -> None:
     }
     totals = f.write("Scan", [state, data], dtype, dtype, **attributes)[1]
     if known is None:
-        totals = f.apply("Reshape", totals, shape)
+        totals = totals.shaped(shape)
     f.give(totals if is_dense else _cut_to(totals, given_shape, node.input_type(0).shape or ()))
 
 
@@ -329,7 +329,7 @@ def _without_empty(data: Term, shape: Term) -> tuple[Term, Term]:
     # As many zeros as the new shape holds make up for empty data.
     count = f.where(is_empty, f.apply("ReduceProd", solid, keepdims=1), f.number([0]))
     elements = f.joined([data.reshape(-1), f.filled(count, 0, data.dtype)])
-    return f.apply("Reshape", elements, solid), solid
+    return elements.shaped(solid), solid
 
 
 def _cut_to(data: Term, shape: Term, sizes: Shape) -> Term:

@@ -192,7 +192,7 @@ def slice_shape(node: NodeAtBoundary) -> None:
     node.require_types()
     start, end = node.known_value_or_default("start"), node.known_value("end", 2**63 - 1)
     f = Formula(node)
-    f.give(f.apply("Shape", f.input(0), gives="int64").sliced(start, end))
+    f.give(f.input(0).shape().sliced(start, end))
 
 
 # Squeeze, Unsqueeze -------------------------------------------------------------------------------------------------
@@ -312,7 +312,7 @@ def _product(f: Formula, data: str, start: int, end: int | None, shape: Shape | 
     first, last = start + (rank or 0) * (start < 0), (2**31 - 1) if end is None else end + (rank or 0) * (end < 0)
     if last <= first or (rank is not None and first >= rank):
         return f.number([1])
-    dims = f.apply("Slice", f.apply("Shape", f.value(data, "int64")), starts=[first], ends=[last])
+    dims = f.apply("Slice", f.value(data, "int64").shape(), starts=[first], ends=[last])
     return f.joined([dims, f.number([1])]).reduced("ReduceProd", [0], keepdims=True)
 
 

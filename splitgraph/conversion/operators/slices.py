@@ -129,7 +129,7 @@ def count_slice_axes_from_front(node: NodeAtBoundary) -> None:
     if axes is not None and np.all(axes >= 0):
         return
     f, rank = Formula(node), node.input_type(0).rank
-    size = f.apply("Shape", f.shape(node.inputs[0])) if rank is None else f.number([rank])
+    size = f.shape(node.inputs[0]).shape() if rank is None else f.number([rank])
     given = f.given(3)
     node.known_dtype(3)
     node.inputs[3] = given.cast("int64").from_front(size).cast(given.dtype).name

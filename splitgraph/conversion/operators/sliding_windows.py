@@ -172,7 +172,7 @@ def _leave_out_windows_that_do_not_fit(node: NodeAtBoundary, windows: list[_Wind
     if all(room >= 0 or (size is not None and Facts().prove_ge(size + room, 0)) for size, room in sizes):
         return
     f = Formula(node)
-    room = f.apply("Shape", f.input(0), gives="int64") + f.number(rooms)
+    room = f.input(0).shape() + f.number(rooms)
     is_there = (~(room < f.number([0]))).cast("int64")
     for index in range(len(node.outputs)):
         if node.uses_output(index):
@@ -312,7 +312,7 @@ def write_mean_as_convolution(node: NodeAtBoundary) -> None:
         counts = f.number(prod(node.known_value("kernel_shape")), dtype)
     else:
         one = numpy_helper.from_array(np.ones(1, dtype))
-        ones = f.apply("ConstantOfShape", f.apply("Shape", f.input(0), gives="int64"), gives=dtype, value=one)
+        ones = f.apply("ConstantOfShape", f.input(0).shape(), gives=dtype, value=one)
         counts = _sum_windows(node, ones)
     f.give(sums / counts)
 

@@ -31,7 +31,7 @@ def find_unique_by_sorting(node: NodeAtBoundary) -> None:
     f, data = Formula(node), node.inputs[0]
     if axis is None or node.rank(0) == 1:
         elements, axis = f.value(data, dtype).reshape(-1), 0
-        count = f.apply("Shape", elements, gives="int64")
+        count = elements.shape()
         order, same = _sort_elements(elements, count)
     else:
         elements, axis = f.value(data, dtype), axis % node.known_rank()
@@ -77,7 +77,7 @@ def _sort_parts(data: Term, count: Term, axis: int, rank: int) -> tuple[Term, Te
     """
     f = data.formula
     rows = f.apply("Flatten", data.transposed(axis, *(place for place in range(rank) if place != axis)), axis=1)
-    columns = f.apply("Shape", rows, gives="int64").take(1)
+    columns = rows.shape().take(1)
     last = columns - 1
 
     def step(number: Term, order: Term) -> list[Term]:
@@ -97,7 +97,7 @@ def _groups(f: Formula, count: Term, order: Term, same: Term, *, in_order: bool)
     # Without elements there is no first element.
     begins = f.joined([f.number([1]), (~same).cast("int64")]).sliced(0, count)
     group, starts = _counted(begins) - 1, f.positions(begins)
-    ends = f.joined([starts.sliced(1), count]).sliced(0, f.apply("Shape", starts, gives="int64"))
+    ends = f.joined([starts.sliced(1), count]).sliced(0, starts.shape())
     counts, first, none = ends - starts, order.take(starts), f.filled(count, 0)
     if not in_order:
         is_first = f.put(none, order, begins)

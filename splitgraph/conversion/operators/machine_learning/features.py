@@ -84,7 +84,7 @@ def normalizer(node: NodeAtBoundary) -> None:
         size = data.reduced("ReduceMax", axes, keepdims=True)
     elif norm in ("L1", "L2"):
         size = (abs(data) if norm == "L1" else data * data).reduced("ReduceSum", axes, keepdims=True)
-        size = f.apply("Sqrt", size) if norm == "L2" else size
+        size = size.sqrt() if norm == "L2" else size
     else:
         raise Inexact(f"its norm is {norm!r}, which does not exist")
     f.give((data / f.where(size.equals(0.0), 1.0, size)).cast("float32"))

@@ -27,7 +27,7 @@ def _rows(node: NodeAtBoundary, f: Formula) -> Term:
 
 
 def _product(f: Formula, rows: Term, weights: Array) -> Term:
-    return f.apply("MatMul", rows, f.term(np.ascontiguousarray(weights)))
+    return rows @ f.term(np.ascontiguousarray(weights))
 
 
 def labels_of(node: NodeAtBoundary, f: Formula, strings: str, integers: str) -> tuple[Term, int]:
@@ -86,7 +86,7 @@ def _kernel(node: NodeAtBoundary, f: Formula, rows: Term, vectors: Array) -> Ter
         raise Inexact("its kernel_params are not three numbers")
     if kind == "RBF":
         apart = rows.unsqueezed(1) - f.term(vectors)
-        return f.apply("Exp", (apart * apart).reduced("ReduceSum", [2]) * -gamma)
+        return ((apart * apart).reduced("ReduceSum", [2]) * -float(gamma)).exp()
     products = _product(f, rows, vectors.T)
     if kind == "LINEAR":
         return products

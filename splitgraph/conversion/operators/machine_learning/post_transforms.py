@@ -26,14 +26,14 @@ def _probit(f: Formula, scores: Term) -> Term:
     x = scores * 2.0 - 1.0
     log = f.apply("Log", (-x + 1.0) * (x + 1.0))
     v = log * 0.5 + 2 / (_PI * _WINITZKI)
-    root = f.apply("Sqrt", f.apply("Sqrt", v * v - log * (1 / _WINITZKI)) - v)
+    root = ((v * v - log * (1 / _WINITZKI)).sqrt() - v).sqrt()
     return f.where(x < 0.0, -root, root) * sqrt(2)
 
 
 def _softmax_zero(f: Formula, scores: Term) -> Term:
     """Return a softmax in which scores of about 0 count with themselves."""
     most = scores.reduced("ReduceMax", [1], keepdims=True)
-    counted = f.where(abs(scores) > _NEAR_ZERO, f.apply("Exp", scores - most), scores * f.apply("Exp", -most))
+    counted = f.where(abs(scores) > _NEAR_ZERO, (scores - most).exp(), scores * (-most).exp())
     return counted / counted.reduced("ReduceSum", [1], keepdims=True)
 
 

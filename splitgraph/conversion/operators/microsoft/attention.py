@@ -119,7 +119,7 @@ def _whole(size: DimLike | None) -> int | None:
 def write_attention(node: NodeAtBoundary) -> None:
     """Write the projection of the input, and attention."""
     f = Formula(node)
-    projected = f.apply("MatMul", widened(f, 0), widened(f, 1))
+    projected = widened(f, 0) @ widened(f, 1)
     if node.uses_input(2):
         projected = projected + widened(f, 2)
     masking = _masking(node, batch=0, mask=3, bias=5, may_stand_for_none=True)
@@ -181,7 +181,7 @@ def _split(f: Formula, data: Term, widths: Sequence[int | None]) -> list[Term]:
     known = [width for width in widths if width is not None]
     if len(known) == len(widths):
         return f.write("Split", [data, f.number(known)], *[data.dtype] * len(known), axis=2)
-    part = f.apply("Shape", data, gives="int64").take([2]) / 3
+    part = data.shape().take([2]) / 3
     bounds = [f.number([0]), part, part * 2, part * 3]
     return [data.sliced(start, end, 2) for start, end in pairwise(bounds)]
 
@@ -339,4 +339,4 @@ def _of_beams(f: Formula, index: int, past: Term, count: Term) -> Term:
     first = f.counting(f.size(index, 0)).reshape(-1, 1, 1) * f.size(index, 1)
     rows = (f.input(index, "int32").cast("int64") + first).shaped([-1, f.size(index, 2)])
     rows = rows.sliced(f.number([0]), count, 1).unsqueezed(1, 3)
-    return f.apply("GatherElements", past, rows.expanded(f.apply("Shape", past, gives="int64")), axis=0)
+    return f.apply("GatherElements", past, rows.expanded(past.shape()), axis=0)

@@ -59,7 +59,7 @@ def write_conv_transpose_with_dynamic_pads(node: NodeAtBoundary) -> None:
         return
     behind = node.known_rank(0) - 2
     whole, counts = f.apply("ConvTranspose", *inputs, **attributes), f.input(2).reshape(-1)
-    sizes = f.apply("Shape", whole, gives="int64").sliced(2)
+    sizes = whole.shape().sliced(2)
     first, last = counts.sliced(0, behind), sizes - counts.sliced(behind, 2 * behind)
     f.give(f.apply("Slice", whole, first, last, f.number(list(range(2, behind + 2)))))
 

@@ -58,7 +58,7 @@ def _shares(node: NodeAtBoundary, f: Formula, *, normalized: bool) -> Term:
     best, places = f.write("TopK", [probabilities.take(backwards, 1), many], "float32", "int64", axis=-1)
     if normalized:
         best = best / best.reduced("ReduceSum", [1], keepdims=True)
-    none = f.filled(f.apply("Shape", probabilities, gives="int64"), 0, "float32")
+    none = f.filled(probabilities.shape(), 0, "float32")
     return f.apply("ScatterElements", none, (count - 1) - places, best, axis=1)
 
 
@@ -80,7 +80,7 @@ def _give_sum(node: NodeAtBoundary, f: Formula, shares: Term, weights: list[Term
 
 
 def _layer(node: NodeAtBoundary, f: Formula, data: Term, weights: Term, bias: int) -> Term:
-    result = f.apply("MatMul", data, weights)
+    result = data @ weights
     return result + f.input(bias).cast("float32").unsqueezed(1) if node.uses_input(bias) else result
 
 
@@ -203,6 +203,6 @@ def _largest(f: Formula, data: Term, count: int) -> list[Term]:
 
 def _marked(f: Formula, data: Term, places: Term) -> Term:
     """Tell which elements of a matrix are at these places of their row."""
-    none = f.filled(f.apply("Shape", data, gives="int64"), 0, "int32")
-    ones = f.filled(f.apply("Shape", places, gives="int64"), 1, "int32")
+    none = f.filled(data.shape(), 0, "int32")
+    ones = f.filled(places.shape(), 1, "int32")
     return f.apply("ScatterElements", none, places, ones, axis=1).cast("bool")

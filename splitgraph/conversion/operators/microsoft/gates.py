@@ -42,7 +42,7 @@ def write_engram_gate(node: NodeAtBoundary) -> None:
 
     agreement = normalized(widened(f, 0), 3) * normalized(widened(f, 1), 4)
     dot = agreement.reduced("ReduceSum", [-1], keepdims=True) * inverse_root(f.size(0, 3))
-    root = f.apply("Sqrt", f.apply("Max", abs(dot), f.number(1e-6, dot.dtype)))
+    root = f.apply("Max", abs(dot), f.number(1e-6, dot.dtype)).sqrt()
     gated = f.apply("Sigmoid", f.apply("Sign", dot) * root) * widened(f, 2).unsqueezed(2)
     f.give(gated.cast(dtype), normalized(gated, 5).cast(dtype) if node.uses_output(1) else None)
 
@@ -70,7 +70,7 @@ def write_hyper_connection_post_mix(node: NodeAtBoundary) -> None:
     streams = split_by_branch(f, 0, flat, branches)
     if node.uses_input(3):
         order = [*range(rank - 2), rank - 1, rank - 2]
-        streams = f.apply("MatMul", widened(f, 3).transposed(*order), streams)
+        streams = widened(f, 3).transposed(*order) @ streams
     result = streams + _weights(f, 2, rank, branches) * widened(f, 1).unsqueezed(rank - 2)
     f.give((merge_branches(f, result, flat, 0) if branches else result).cast(dtype))
 

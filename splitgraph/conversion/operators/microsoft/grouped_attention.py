@@ -281,7 +281,7 @@ class _Heads:
         seen, key, value = self._for_groups(seen), self._for_groups(key), self._for_groups(value)
         scores = self._scores(self._split(_wide(query)), key)
         weights = self._weights(scores, seen)
-        return self._merged(self.f.apply("MatMul", weights, value)), self._asked(scores, weights, seen)
+        return self._merged(weights @ value), self._asked(scores, weights, seen)
 
     # Groups: the heads that share keys and values have an axis of their own, if several do ------------------------
 
@@ -358,7 +358,7 @@ class _Heads:
         f, scale, cap = self.f, self._scale(), self._softcap()
         factor = inverse_root(f.number(self.size)) if scale is None else f.number(scale, "float32")
         order = (0, 1, 3, 2) if self._group == 1 else (0, 1, 2, 4, 3)
-        scores = f.apply("MatMul", query, key.transposed(*order)) * factor
+        scores = (query @ key.transposed(*order)) * factor
         if cap:
             scores = f.apply("Tanh", scores / cap) * cap
         if not f.node.uses_input(_BIAS):

@@ -104,19 +104,19 @@ class _Recurrence:
         decay = None
         if self.decay is not None:
             each = self.f.sizes(self.decay.name, 3)[2] / self.kept
-            decay = self.f.apply("Exp", self.decay).shaped([0, 0, self.kept, each, 1])
+            decay = self.decay.exp().shaped([0, 0, self.kept, each, 1])
         rate = None if self.rate is None else self.rate.unsqueezed(3, 4)
         return query, key, value, decay, rate
 
     def _step(self, state: Term, query: Term, key: Term, value: Term, *gates: Term) -> list[Term]:
         """Return the state after a token, and what its queries read."""
-        f, given = self.f, list(gates)
+        given = list(gates)
         if self.decay is not None:
             state = state * given.pop(0)
         if self.rate is not None:
-            value = (value - f.apply("MatMul", key.transposed(0, 1, 3, 2), state)) * given.pop(0)
+            value = (value - (key.transposed(0, 1, 3, 2) @ state)) * given.pop(0)
         state = state + key * value
-        return [state, f.apply("MatMul", query, state)]
+        return [state, query @ state]
 
     def _at(self, data: Term, number: Term | int) -> Term:
         return data.take(number, 1)
@@ -241,9 +241,9 @@ def _net(f: Formula) -> tuple[_Net, list[Term]]:
 
 def _of_length_1(data: Term, heads: int, size: int) -> Term:
     """Divide each head of (batch, length, heads * size) by its length."""
-    f, apart = data.formula, data.reshape(0, 0, heads, size)
+    apart = data.reshape(0, 0, heads, size)
     square = (apart * apart).reduced("ReduceSum", [-1], keepdims=True) + _LEAST_SQUARE
-    return (apart / f.apply("Sqrt", square)).reshape(0, 0, heads * size)
+    return (apart / square.sqrt()).reshape(0, 0, heads * size)
 
 
 def _decay(net: _Net) -> Term:
@@ -252,7 +252,7 @@ def _decay(net: _Net) -> Term:
     by_element = node.known_rank(_DECAY) == (4 if net.by_batch else 3)
     given, activation = widened(f, _DECAY), text_of(node, "gate_activation")
     if activation != "none":
-        factor, shift = f.apply("Exp", f.input(_LOG_FACTOR)), f.input(_SHIFT)
+        factor, shift = f.input(_LOG_FACTOR).exp(), f.input(_SHIFT)
         if by_element:
             factor = factor.reshape(net.kept, 1)
             length = known_size(node.shape(_SHIFT), 0, "the length of dt_bias")

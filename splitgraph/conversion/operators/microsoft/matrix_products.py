@@ -21,7 +21,7 @@ def write_fused_matmul(node: NodeAtBoundary) -> None:
     """Write alpha * (A @ B). Rows may stand before the batch (transBatch), and behind the columns (trans)."""
     f = Formula(node)
     alpha = node.known_value_or_default("alpha")
-    product = f.apply("MatMul", _turned(node, f, 0, "A"), _turned(node, f, 1, "B"))
+    product = _turned(node, f, 0, "A") @ _turned(node, f, 1, "B")
     f.give(product if alpha == 1.0 else product * alpha)
 
 
@@ -61,7 +61,7 @@ def write_fused_gemm(node: NodeAtBoundary) -> None:
 def write_matmul_integer_16(node: NodeAtBoundary) -> None:
     """Write MatMul of int32, which wraps as the accumulator of the kernel does."""
     f = Formula(node)
-    f.give(f.apply("MatMul", f.input(0).cast("int32"), f.input(1).cast("int32")))
+    f.give(f.input(0).cast("int32") @ f.input(1).cast("int32"))
 
 
 def integer_product(a: Term, b: Term, a_zero: Term | None, b_zero: Term | None) -> Term:

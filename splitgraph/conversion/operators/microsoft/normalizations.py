@@ -26,7 +26,7 @@ def inverse_root_mean_square(data: Term, epsilon: float, axes: Sequence[int] = (
     """Return 1 / sqrt(mean of the squares + epsilon) along axes, which stay as dimensions of 1."""
     f = data.formula
     mean = (data * data).reduced("ReduceMean", axes, keepdims=True)
-    return f.apply("Reciprocal", f.apply("Sqrt", mean + epsilon))
+    return f.apply("Reciprocal", (mean + epsilon).sqrt())
 
 
 def layer_normalized(data: Term, scale: Term, bias: Term | None, epsilon: float, *, statistics: bool) -> list[Term]:

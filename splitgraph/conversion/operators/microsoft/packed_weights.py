@@ -265,7 +265,7 @@ def write_matmul_bnb4(node: NodeAtBoundary) -> None:
     numbers = f.number(table, wide_float(dtype)).take(_as_indices(node, f, codes))
     scaled = numbers.reshape(blocks, block) * f.input(2).cast(numbers.dtype).reshape(blocks, 1)
     weights = scaled.reshape(-1) if blocks * block == count else scaled.reshape(-1).sliced(0, count)
-    product = f.apply("MatMul", f.input(0).cast(numbers.dtype), weights.reshape(columns, rows).transposed(1, 0))
+    product = f.input(0).cast(numbers.dtype) @ weights.reshape(columns, rows).transposed(1, 0)
     f.give(product.cast(dtype))
 
 
@@ -313,12 +313,12 @@ def write_gather_block_quantized(node: NodeAtBoundary) -> None:
     codes = _rows(f, f.input(0).take(indices), bits, _times(shape[-1], 8 // bits), rows)
     scales = scales.take(indices)
     last = (node.shape(2) or (None,))[-1]
-    zeros = f.number(2 ** (bits - 1), "uint8").expanded(f.apply("Shape", scales, gives="int64"))
+    zeros = f.number(2 ** (bits - 1), "uint8").expanded(scales.shape())
     if node.uses_input(3):
         packed = (node.shape(3) or (None,))[-1]
         zeros = _rows(f, f.input(3).take(indices), bits, _times(packed, 8 // bits), rows)
         if last is None or packed is None or last != _times(packed, 8 // bits):
-            count = f.apply("Shape", scales, gives="int64").sliced(-1)
+            count = scales.shape().sliced(-1)
             zeros = zeros.sliced(f.number([0]), count, rows - 1)
     numbers = f.apply("DequantizeLinear", codes, scales, zeros, gives=scales.dtype, axis=-1, block_size=block)
     f.give(numbers.squeezed(0) if is_single else numbers)
@@ -336,5 +336,5 @@ def _rows(f: Formula, packed: Term, bits: int, width: int, rank: int) -> Term:
     if width >= 0:
         return unpack(packed, bits).reshape(*[0] * (rank - 1), width)
     # With a dimension of 0, Reshape does not find out -1.
-    shape = f.apply("Shape", packed, gives="int64") * f.number([*[1] * (rank - 1), 8 // bits])
-    return f.apply("Reshape", unpack(packed, bits), shape)
+    shape = packed.shape() * f.number([*[1] * (rank - 1), 8 // bits])
+    return unpack(packed, bits).shaped(shape)

@@ -142,7 +142,7 @@ def write_softmax(node: NodeAtBoundary) -> None:
     require_zero_point(node, 4)
     if node.known_value("opset") < 13:
         flat = f.apply("Flatten", data, axis=axis)
-        shares = f.apply("Reshape", f.apply("Softmax", flat, axis=1), f.shape(node.inputs[0]))
+        shares = f.apply("Softmax", flat, axis=1).shaped(f.shape(node.inputs[0]))
     else:
         shares = f.apply("Softmax", data, axis=axis)
     number = (1.0 / scalar(node, f, 3)).floor()

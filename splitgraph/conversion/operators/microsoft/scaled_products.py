@@ -34,7 +34,7 @@ def inverse_root(size: Term) -> Term:
     if size.elements is not None:
         return size.formula.number(1 / math.sqrt(int(size.elements)), "float32")
     f = size.formula
-    return f.apply("Reciprocal", f.apply("Sqrt", size.cast("float32")))
+    return f.apply("Reciprocal", size.cast("float32").sqrt())
 
 
 @dataclass(slots=True)
@@ -82,11 +82,11 @@ class Attending:
             )
         if self.past is not None:
             key, value = (self.f.joined(list(parts), 2) for parts in zip(self.past, (key, value), strict=True))
-        scores = self.f.apply("MatMul", query, key.transposed(0, 1, 3, 2)) * self._scale()
+        scores = (query @ key.transposed(0, 1, 3, 2)) * self._scale()
         if mask is not None:
             scores = scores + mask
         weights = self.f.apply("Softmax", scores, axis=-1)
-        output = merge_heads(self.f.apply("MatMul", weights, value), self.heads, self.sizes[1])
+        output = merge_heads(weights @ value, self.heads, self.sizes[1])
         return [output, key, value, scores]
 
     def _scale(self) -> Term:
@@ -94,7 +94,7 @@ class Attending:
             return self.f.number(self.scale, "float32")
         if self.sizes[0] is not None:
             return inverse_root(self.f.number(self.sizes[0]))
-        return inverse_root(self.f.apply("Shape", self.query, gives="int64").take(2) / self.heads)
+        return inverse_root(self.query.shape().take(2) / self.heads)
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,4 +83,4 @@ def write_distances(node: NodeAtBoundary) -> None:
     metric = node.known_value_or_default("metric")
     differences = f.input(0).unsqueezed(1) - f.input(1).unsqueezed(0)
     squares = differences.reduced("ReduceSumSquare", [2])
-    f.give(f.apply("Sqrt", squares) if metric == "euclidean" else squares)
+    f.give(squares.sqrt() if metric == "euclidean" else squares)

@@ -125,7 +125,7 @@ def write_ngram_repeat_block(node: NodeAtBoundary) -> None:
         following = f.where(repeated, following, f.size(1, 1))
     none = f.number([[float("-inf")]], node.known_dtype(1))
     beyond = none.expanded(f.joined([f.size(1, 0).reshape(1), f.number([1])]))
-    updates = none.expanded(f.apply("Shape", following, gives="int64"))
+    updates = none.expanded(following.shape())
     marked = f.apply("ScatterElements", f.joined([scores, beyond], 1), following, updates, axis=1)
     f.give(marked.sliced(0, -1, 1))
 
