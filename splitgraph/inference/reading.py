@@ -24,12 +24,12 @@ from splitgraph.model.onnx_proto import AttributeProto, NodeProto
 from splitgraph.model.schemas import OperatorVersion, versions_of
 from splitgraph.model.schemas.allowed_values import fault_of_value
 from splitgraph.model.schemas.fit import Misfit, misfits, wrong_type
-from splitgraph.model.scopes import may_have_bodies, subgraphs
+from splitgraph.model.scopes import OPERATORS_WITH_BODIES, may_have_bodies, subgraphs
 from splitgraph.model.value_type import ValueType
 from splitgraph.splits import openvino_split_1
 
 # Operators with graphs as attributes, which are too long to compare; and SequenceAt, whose position is recorded.
-NEVER_ALIKE = frozenset({"If", "Loop", "Scan", "SequenceMap", "SequenceAt"})
+NEVER_ALIKE = OPERATORS_WITH_BODIES | {"SequenceAt"}
 _REFERENCE, _TYPE = attrgetter("ref_attr_name"), attrgetter("type")
 # How names of attributes begin that tools keep for themselves, which onnx's checker accepts on every operator.
 _INTERNAL = "__"

@@ -98,7 +98,7 @@ def _gemm(site: Site) -> list[Place]:
     return [(0, 0 if site.ctx.attribute("transA", 0) else 1), (1, 1 if site.ctx.attribute("transB", 0) else 0)]
 
 
-def sums_letters(site: Site) -> list[Place]:
+def _sums_letters(site: Site) -> list[Place]:
     """Return the axes whose letters the output of an Einsum does not have: it sums over them."""
     equation = site.ctx.attribute("equation", "")
     text = (equation.decode() if isinstance(equation, bytes) else equation).replace(" ", "")
@@ -235,7 +235,7 @@ _ONNX: Mapping[str, Over] = {
     **dict.fromkeys(kinds.RECURRENT, _recurrent),
     "BatchNormalization": _batch_normalization,
     "DFT": _spectrum,
-    "Einsum": sums_letters,
+    "Einsum": _sums_letters,
     "Gather": _indexed,
     "Gemm": _gemm,
     "NonMaxSuppression": lambda site: [(0, 1), (0, 2), (1, 1), (1, 2)],
@@ -276,7 +276,7 @@ _MEASURED: Mapping[str, Collection[int]] = {
     **dict.fromkeys(("Range", "STFT", "TopK"), range(4)),
 }
 _LAYOUT = kinds.LAYOUT | {"Cast", "Concat"}
-_OF_NUMBERS = kinds.BASIC | kinds.DIVIDED | kinds.BITS & kinds.BROADCASTS | {"Max", "Min"}
+OF_NUMBERS = kinds.BASIC | kinds.DIVIDED | kinds.BITS & kinds.BROADCASTS | {"Max", "Min"}
 FLOW = SizeFlow(
     shapes=kinds.SIZES,
     saying={
@@ -284,7 +284,7 @@ FLOW = SizeFlow(
         for kind, says in kinds.SHAPE_INPUTS.items()
     },
     layout=_LAYOUT,
-    of_sizes=_LAYOUT | _OF_NUMBERS | {"Gather", "ReduceProd", "Slice", "Split"},
+    of_sizes=_LAYOUT | OF_NUMBERS | {"Gather", "ReduceProd", "Slice", "Split"},
     picking={
         "Gather": "axis",
         "GatherElements": "axis",

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping
 
 from splitgraph.conversion.sizes.follow import Over, Site, SizeFlow
 from splitgraph.conversion.sizes.over import (
+    OF_NUMBERS,
+    OVER,
     Place,
     attends,
     is_whole,
@@ -18,13 +20,19 @@ from splitgraph.conversion.sizes.over import (
     of_data,
     on_axes,
     positions,
-    sums_letters,
     to_the_last,
 )
 from splitgraph.inference.rules.openvino.aliases import KEEP_TYPE
 from splitgraph.inference.rules.openvino.attributes import flag, number, numbers
 from splitgraph.inference.rules.openvino.control_flow import ports_of
-from splitgraph.model.schemas.kinds import LAYER_OPERATORS, LAYER_REDUCTIONS, LAYER_SHAPE_INPUTS
+from splitgraph.model.schemas import kinds
+from splitgraph.model.schemas.kinds import (
+    LAYER_OPERATORS,
+    LAYER_REDUCTIONS,
+    LAYER_SHAPE_INPUTS,
+    layers_like,
+    names,
+)
 from splitgraph.splits.openvino_split_1 import DOMAIN
 
 
@@ -117,10 +125,6 @@ def _mean_variance(site: Site) -> Iterable[Place]:
     return _said_by(1)(site) if site.ctx.has_input(1) else to_the_last(1)(site)
 
 
-def _unique(site: Site) -> Iterable[Place]:
-    return _said_by(1)(site)
-
-
 def _iterations(site: Site) -> Iterable[Place]:
     """Return the axes that are sliced for iterations, if these carry values on or take several slices at once."""
     slices = [entry for entry in ports_of(site.ctx, "port_map") if entry.tag == "input" and entry.axis is not None]
@@ -130,86 +134,67 @@ def _iterations(site: Site) -> Iterable[Place]:
             yield entry.external, entry.axis
 
 
-_FROM_CHANNELS = """
-    BinaryConvolution Convolution ConvolutionBackpropData DeformableConvolution ExtractImagePatches GroupConvolution
-    GroupConvolutionBackpropData GroupNormalization I420toBGR I420toRGB ISTFT NV12toBGR NV12toRGB RegionYolo ReorgYolo
-    STFT
-"""
-_FROM_SIDES = "AdaptiveAvgPool AdaptiveMaxPool AvgPool GridSample Interpolate MaxPool"
+# Layers that do as the operator of onnx of their name.
+_AS_IN_ONNX = names("Col2Im Einsum GridSample Multinomial NonMaxSuppression NonZero")
+_FROM_CHANNELS = names(
+    "BinaryConvolution Convolution ConvolutionBackpropData DeformableConvolution ExtractImagePatches GroupConvolution "
+    "GroupConvolutionBackpropData GroupNormalization I420toBGR I420toRGB ISTFT NV12toBGR NV12toRGB RegionYolo "
+    "ReorgYolo STFT"
+)
 _LAYERS: Mapping[str, Over] = {
-    "Bucketize": lambda site: [(1, 0)],
-    "Col2Im": on_axes(1, 2),
-    "Concat": _along(0),
-    "CumSum": _said_by(1),
-    "DFT": lambda site: [*_said_by(1)(site), *of_data(site, [-1])],
-    "Einsum": sums_letters,
-    "GRN": on_axes(1),
+    **{name: OVER["", name] for name in _AS_IN_ONNX},
+    **dict.fromkeys(names("Concat GatherElements"), _along(0)),
+    **dict.fromkeys(names("LogSoftmax ShuffleChannels SoftMax"), _along(1)),
+    "TopK": _along(-1),
+    **dict.fromkeys(names("CumSum LRN NormalizeL2 RDFT Reverse Split Unique VariadicSplit"), _said_by(1)),
+    **dict.fromkeys(LAYER_REDUCTIONS, _said_by(1)),
+    "Roll": _said_by(2),
+    "ScatterElementsUpdate": _said_by(3),
+    "SliceScatter": _said_by(5),
+    **dict.fromkeys(names("DFT IDFT IRDFT"), lambda site: [*_said_by(1)(site), *of_data(site, [-1])]),
     "Gather": _indexed(2),
-    "GatherElements": _along(0),
+    "ScatterUpdate": _indexed(3),
+    **dict.fromkeys(_FROM_CHANNELS, to_the_last(1)),
+    **dict.fromkeys(names("AdaptiveAvgPool AdaptiveMaxPool AvgPool Interpolate MaxPool"), to_the_last(2)),
+    **dict.fromkeys(names("AUGRUCell GRN GRUCell LSTMCell RNNCell"), on_axes(1)),
+    **dict.fromkeys(names("AUGRUSequence GRUSequence LSTMSequence RNNSequence"), on_axes(1, 2)),
+    "Inverse": on_axes(-1, -2),
+    **dict.fromkeys(names("Loop TensorIterator"), _iterations),
+    "Bucketize": lambda site: [(1, 0)],
     # Each tuple says one place.
     "GatherND": lambda site: [(1, max(len(site.dims(1) or ()) - 1, 0))],
     "GatherTree": lambda site: [(position, axis) for position in (0, 1) for axis in (0, 2)],
-    "IDFT": lambda site: [*_said_by(1)(site), *of_data(site, [-1])],
-    "IRDFT": lambda site: [*_said_by(1)(site), *of_data(site, [-1])],
-    "Inverse": on_axes(-1, -2),
-    "LRN": _said_by(1),
-    "LogSoftmax": _along(1),
-    "Loop": _iterations,
     "MVN": _mean_variance,
     "MatMul": _matmul,
-    "Multinomial": on_axes(1),
-    "NonMaxSuppression": lambda site: [(0, 1), (0, 2), (1, 1), (1, 2)],
-    "NonZero": of_all,
-    "NormalizeL2": _said_by(1),
     "Pad": _pad,
-    "RDFT": _said_by(1),
-    "Reverse": _said_by(1),
     "ReverseSequence": lambda site: of_data(site, [number(site.ctx, "seq_axis", 1)]),
-    "Roll": _said_by(2),
     "ScaledDotProductAttention": attends,
-    "ScatterElementsUpdate": _said_by(3),
     "ScatterNDUpdate": positions,
-    "ScatterUpdate": _indexed(3),
     "SearchSorted": lambda site: [(0, max(len(site.dims(0) or ()) - 1, 0))],
-    "ShuffleChannels": _along(1),
     "Slice": _slice,
-    "SliceScatter": _said_by(5),
-    "SoftMax": _along(1),
-    "Split": _said_by(1),
     "StridedSlice": _strided_slice,
-    "TensorIterator": _iterations,
     "Tile": _tile,
-    "TopK": _along(-1),
-    "Unique": _unique,
-    "VariadicSplit": _said_by(1),
-    **dict.fromkeys(_FROM_CHANNELS.split(), to_the_last(1)),
-    **dict.fromkeys(_FROM_SIDES.split(), to_the_last(2)),
-    **dict.fromkeys((f"{kind}Cell" for kind in ("AUGRU", "GRU", "LSTM", "RNN")), on_axes(1)),
-    **dict.fromkeys((f"{kind}Sequence" for kind in ("AUGRU", "GRU", "LSTM", "RNN")), on_axes(1, 2)),
-    **dict.fromkeys(LAYER_REDUCTIONS, _said_by(1)),
 }
 OVER_LAYERS: Mapping[tuple[str, str], Over] = {(DOMAIN, name): over for name, over in _LAYERS.items()}
 # Layers of which the rules of `reshape` say what they need to be apart are among them, and those with bodies.
-_MOVING = """
-    Assign Broadcast Clamp Convert ConvertPromoteTypes DepthToSpace FakeQuantize Identity If IsFinite NotEqual OneHot
-    RandomUniform Range ReadValue Reshape ShapeOf SpaceToDepth SquaredDifference Squeeze Transpose Unsqueeze
-"""
-APART_LAYERS = frozenset({*_MOVING.split(), *LAYER_OPERATORS, *KEEP_TYPE.split()} - _LAYERS.keys())
+_MOVING = kinds.LAYOUT | names(
+    "Assign Broadcast Clamp Convert ConvertPromoteTypes DepthToSpace FakeQuantize If IsFinite NotEqual OneHot "
+    "RandomUniform Range ReadValue ShapeOf SpaceToDepth SquaredDifference"
+)
+APART_LAYERS = frozenset({*_MOVING, *LAYER_OPERATORS, *KEEP_TYPE.split()} - _LAYERS.keys())
 
-_LAYOUT = frozenset(("Broadcast", "Concat", "Convert", "ConvertLike", "Identity", "Reshape", "Squeeze", "Tile")) | {
-    "Transpose",
-    "Unsqueeze",
-}
+_LAYOUT = kinds.LAYOUT | names("Broadcast Concat Convert ConvertLike")
 # What these compute depends on the numbers that say their shapes.
-_MEASURED = frozenset(
-    ("DFT", "IDFT", "IRDFT", "ISTFT", "Multinomial", "NonMaxSuppression", "PriorBox", "PriorBoxClustered", "RDFT")
-) | {"Eye", "Range", "STFT", "TopK"}
-_ARITHMETIC = frozenset(("Add", "Divide", "FloorMod", "Maximum", "Minimum", "Mod", "Multiply", "Subtract"))
+_MEASURED = names(
+    "DFT Eye IDFT IRDFT ISTFT Multinomial NonMaxSuppression PriorBox PriorBoxClustered RDFT Range STFT TopK"
+)
 FLOW_OF_LAYERS = SizeFlow(
     shapes=frozenset(("ShapeOf",)),
     saying={kind: says for kind, says in {**LAYER_SHAPE_INPUTS, "Broadcast": (1, 2)}.items() if kind not in _MEASURED},
     layout=_LAYOUT,
-    of_sizes=_LAYOUT | _ARITHMETIC | {"Gather", "ReduceProd", "Slice", "Split", "StridedSlice", "VariadicSplit"},
+    of_sizes=_LAYOUT
+    | layers_like(OF_NUMBERS)
+    | {"Gather", "ReduceProd", "Slice", "Split", "StridedSlice", "VariadicSplit"},
     picking={
         "Gather": 2,
         "GatherElements": "axis",

@@ -35,22 +35,15 @@ _MOST_FACTORS = 6
 # Smaller floats are too common: 2*x - 1; and so are those below a large one that are as large as an inner dimension.
 _FEWEST_OF_FLOATS, _LARGE = 3, 32
 _INTEGERS, _FLOATS = ("int64", "int32"), ("float32", "float64", "float16")
+_COMPUTING = kinds.BROADCASTS & (kinds.BASIC | kinds.DIVIDED | kinds.COMPARED | kinds.ORDERED) - {"Equal"}
 # The inputs of an operator that are computed with one by one.
 VALUES: Mapping[str, Sequence[int]] = {
-    **dict.fromkeys(
-        kinds.BROADCASTS & (kinds.BASIC | kinds.DIVIDED | kinds.COMPARED | kinds.ORDERED) - {"Equal"}, (0, 1)
-    ),
+    **dict.fromkeys(_COMPUTING, (0, 1)),
     "Clip": (2, 1),
     **dict.fromkeys(("Log", "Reciprocal", "Sqrt"), (0,)),
 }
 # The same of the layers of an IR.
-VALUES_OF_LAYERS: Mapping[str, Sequence[int]] = dict.fromkeys(
-    (
-        *("Add", "Divide", "FloorMod", "Greater", "GreaterEqual", "Less", "LessEqual", "Maximum", "Minimum", "Mod"),
-        *("Multiply", "Subtract"),
-    ),
-    (0, 1),
-)
+VALUES_OF_LAYERS: Mapping[str, Sequence[int]] = dict.fromkeys(kinds.layers_like(_COMPUTING), (0, 1))
 
 
 def constant_input(op_type: str, are_constant: Sequence[bool]) -> int | None:

@@ -7,7 +7,7 @@ how it takes other element types, follow.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from splitgraph.model.onnx_proto import NodeProto
 
@@ -210,3 +210,8 @@ def may_draw(node: NodeProto) -> bool:
 def shape_inputs(node: NodeProto) -> tuple[int, ...]:
     """Return the inputs of a node, or of a layer in the mirror of an IR, whose elements say the shape of a result."""
     return (LAYER_SHAPE_INPUTS if node.domain == LAYER_DOMAIN else SHAPE_INPUTS).get(node.op_type, ())
+
+
+def layers_like(operators: Collection[str]) -> frozenset[str]:
+    """Return the layers that compute as some operators of onnx do."""
+    return frozenset(layer for layer, operator in LAYER_OPERATORS.items() if operator in operators)

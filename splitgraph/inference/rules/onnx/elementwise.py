@@ -36,10 +36,7 @@ ARITHMETIC: dict[str, BinaryItem | None] = {
     "Sub": exact.subtract,
     "Mul": exact.multiply,
     "Div": exact.divide,
-    "BitShift": None,
-    "BitwiseAnd": None,
-    "BitwiseOr": None,
-    "BitwiseXor": None,
+    **dict.fromkeys(kinds.BROADCASTS & kinds.BITS),
 }
 LOGIC: dict[str, BinaryItem] = {
     "Equal": exact.equal,
