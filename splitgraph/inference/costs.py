@@ -14,6 +14,7 @@ from typing import NamedTuple
 from splitgraph.dim import DimLike, product, sum_dims
 from splitgraph.model.attributes import attribute_value
 from splitgraph.model.onnx_proto import NodeProto, TensorProto
+from splitgraph.model.schemas import kinds
 from splitgraph.model.scopes import GraphPath, Scope
 from splitgraph.model.tensor_data import byte_size
 from splitgraph.model.value_type import ValueType
@@ -128,20 +129,14 @@ def _attention(node: _Sized) -> DimLike:
 
 
 _COUNTED: Mapping[str, Callable[[_Sized], DimLike]] = {
+    **dict.fromkeys(kinds.CONVOLUTIONS, _convolution),
+    **dict.fromkeys(kinds.PRODUCTS, _matrix_product),
+    **dict.fromkeys(kinds.RECURRENT, _recurrent),
     "Attention": _attention,
-    "Conv": _convolution,
-    "ConvInteger": _convolution,
     "ConvTranspose": _transposed_convolution,
-    "DeformConv": _convolution,
     "Einsum": _einsum,
-    "GRU": _recurrent,
     "Gemm": _gemm,
-    "LSTM": _recurrent,
-    "MatMul": _matrix_product,
-    "MatMulInteger": _matrix_product,
     "QLinearConv": lambda node: _convolution(node, 3),
-    "QLinearMatMul": _matrix_product,
-    "RNN": _recurrent,
 }
 # Those of onnxruntime that are like them.
 _COUNTED_THERE: Mapping[str, Callable[[_Sized], DimLike]] = {
