@@ -60,6 +60,10 @@ in a process of its own for each engine (onnxruntime 1.32.0, OpenVINO 2026.4.1, 
 **Nodes out of order** (SG112): onnxruntime and OpenVINO sort them. **Two equal initializers of one name** in the main
 graph (SG104): all three engines run the model.
 
+**An output without a name that is not optional** (SG212), such as the indices of TopK: the reference evaluator runs the
+node, and so does OpenVINO where it has the operator. onnxruntime and onnx's checker refuse it. Commands that change the
+opset give the output a name.
+
 **Element types** (SG302): OpenVINO and the reference evaluator run the nodes of this table, with exactly the results of
 the node that the schema allows. onnxruntime refuses them; the finding says so. `upgrade`, `downgrade` and `convert`
 keep such a node, and refuse the model if they would have to write the node in another way.

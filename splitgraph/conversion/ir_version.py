@@ -1,5 +1,5 @@
 """The end of a conversion: the IR version of the result, raised where its opset needs that, lowered by a downgrade, as
-exporters do; names for omitted outputs of splits; the refusal of operators that are newer than this release.
+exporters do; names for omitted outputs; the refusal of operators that are newer than this release.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from splitgraph.findings.diagnostics import ConversionError, Diagnostic, Splitgr
 from splitgraph.inference import Walked
 from splitgraph.model.names import FreshNames, named_outputs, used_names
 from splitgraph.model.onnx_proto import IR_VERSION, AttributeProto, ModelProto, NodeProto, TensorProto, TypeProto
+from splitgraph.model.schemas import OperatorVersion
+from splitgraph.model.schemas.fit import unnamed_outputs
 from splitgraph.model.schemas.history import version_at, versions_between
 from splitgraph.model.schemas.table import minimum_ir_version
 from splitgraph.model.scopes import GraphPath, Scope, node_label, opset_imports, plain_domain, scopes
@@ -284,29 +286,45 @@ def _messages(value: Any) -> Iterable[Any]:
     return (value,) if hasattr(value, "DESCRIPTOR") else value
 
 
-# Names for omitted outputs of splits ----------------------------------------------------------------------------------
+# Names for omitted outputs --------------------------------------------------------------------------------------------
 
 _WHY = "an output without a name makes onnxruntime crash"
+_WHY_OF_OTHERS = "onnxruntime refuses a node without this output"
 
 
 def has_unnamed_parts(walked: Walked) -> bool:
-    """Return True where a split of the model omits an output."""
-    graphs = ((scope, walked.graphs.get(scope.path)) for scope in walked.scopes)
-    return any("" in scope.nodes[index].output for scope, detail in graphs if detail for index in detail.splits)
+    """Return True where a node of the model omits an output that needs a name: of a split, or one that is not
+    optional.
+    """
+    graphs = [(scope, detail) for scope in walked.scopes if (detail := walked.graphs.get(scope.path)) is not None]
+    return any(detail.unnamed or any("" in scope.nodes[i].output for i in detail.splits) for scope, detail in graphs)
 
 
 def name_parts(model: ModelProto) -> list[Change]:
-    """Edit the model: each omitted output of a split gets a name that is new in every scope."""
+    """Edit the model: each omitted output of a split, and each other one that is not optional, gets a name that is new
+    in every scope.
+    """
     names, changes = FreshNames(used_names(model)), list[Change]()
     for scope in scopes(model):
         for index, node in enumerate(scope.nodes):
-            form = _form(scope, node) if "" in node.output else None
-            if form is None:
+            if "" not in node.output:
                 continue
             location = f"{scope.location}/{node_label(node, index)}"
-            node.output[:] = named_outputs(node, node.output, names)
-            changes.append(Change(location, form, form, _WHY))
+            if (form := _form(scope, node)) is not None:
+                node.output[:] = named_outputs(node, node.output, names)
+                changes.append(Change(location, form, form, _WHY))
+            elif (version := _version(scope, node)) is not None:
+                positions = unnamed_outputs(version, node.output)
+                for position in positions:
+                    node.output[position] = names.new(f"{node.name or node.op_type}_output{position}")
+                label = f"{node.op_type}-{version.since_version}"
+                changes += [Change(location, label, label, _WHY_OF_OTHERS)] if positions else []
     return changes
+
+
+def _version(scope: Scope, node: NodeProto) -> OperatorVersion | None:
+    domain = plain_domain(node.domain)
+    return version_at(node.op_type, scope.imports.get(domain, 1), domain)
 
 
 def _form(scope: Scope, node: NodeProto) -> str | None:

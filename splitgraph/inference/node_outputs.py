@@ -13,19 +13,22 @@ from splitgraph.inference.computed_values import Computation, ComputedValue, is_
 from splitgraph.inference.context import NodeContext, Rule, Unresolved
 from splitgraph.inference.forms import contradicts, form_of
 from splitgraph.inference.graph_walk import GraphWalk
-from splitgraph.inference.operators import AI_ONNX
+from splitgraph.inference.operators import AI_ONNX, Operator
 from splitgraph.inference.reading import Reading, fit
 from splitgraph.inference.repairs import find_repairs
 from splitgraph.inference.walk_results import Form, FoundSplit, FunctionCall, SplitDetail
 from splitgraph.model.onnx_proto import NodeProto, TensorProto
 from splitgraph.model.schemas import Formal, OperatorVersion
-from splitgraph.model.schemas.fit import only_dtype
+from splitgraph.model.schemas.fit import only_dtype, unnamed_outputs
 from splitgraph.model.scopes import called_function, node_label
 from splitgraph.model.tensor_data import is_in_other_file, lacks_data, misfit
 from splitgraph.model.value_type import UNKNOWN, Contents, ValueType, tensor
 from splitgraph.splits import Variant, infer_split, openvino_split_1, variadic_split_1
 from splitgraph.splits.canonical import CanonicalSplit
 from splitgraph.splits.variant import read_written
+
+# What runs a node whose output has no name, although its version needs one.
+_RUN_UNNAMED = "the reference evaluator, and in OpenVINO where it has the operator"
 
 
 def infer_node(walk: GraphWalk, ctx: NodeContext, reading: Reading) -> Sequence[ValueType]:
@@ -136,6 +139,7 @@ def _infer_by_rule(walk: GraphWalk, ctx: NodeContext, reading: Reading, repaired
         ctx.find(*fault)
         walk.detail.unread.add(ctx.index)
         return ()
+    _tell_unnamed(walk, ctx, operator)
     outputs = _by_rule(walk, ctx, reading)
     if not ctx.errors:
         _report_wrong_types(walk, ctx, reading, outputs)
@@ -192,6 +196,17 @@ def _fit(
     if repaired or reading.refers:
         return fit(reading.operator, ctx.attributes(), ctx.node, ctx.given, walk.bindings)
     return reading.tolerated, reading.misfit
+
+
+def _tell_unnamed(walk: GraphWalk, ctx: NodeContext, operator: Operator) -> None:
+    """Warn about an output without a name that is none of those which may be left out."""
+    if operator.schema is None or "" not in ctx.outputs:
+        return
+    for position in unnamed_outputs(operator.schema, ctx.outputs)[:1]:
+        name = operator.schema.outputs[position].name
+        text = f"output {position} ({name}) of {ctx.node.op_type}-{operator.since_version} has no name"
+        ctx.tolerate("SG212", f"{text}; it is not optional", _RUN_UNNAMED)
+        walk.detail.unnamed.append(ctx.index)
 
 
 def _before_a_reference(ctx: NodeContext, rule: Rule) -> Sequence[ValueType] | None:

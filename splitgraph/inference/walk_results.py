@@ -152,9 +152,9 @@ class GraphDetail:
     share one object. None for a node without an equal one. having_bodies: indices of the nodes whose attributes hold
     graphs. repairs: by index, the repairs of nodes that have only one reading. lenient: by index, the warnings about
     nodes with element types that only the schema forbids. tolerated: the warnings about all else that engines run and
-    the specification forbids. unread: indices of nodes of which nothing was read, as their inputs, outputs or
-    attributes fit no version, or as a finding about them is accepted. forms: by index, whose form nodes have that were
-    read by their form.
+    the specification forbids. unnamed: indices of nodes with an output without a name that is not optional. unread:
+    indices of nodes of which nothing was read, as their inputs, outputs or attributes fit no version, or as a finding
+    about them is accepted. forms: by index, whose form nodes have that were read by their form.
     """
 
     types: dict[str, ValueType] = field(default_factory=dict)
@@ -166,6 +166,7 @@ class GraphDetail:
     repairs: dict[int, list[Repair]] = field(default_factory=dict)
     lenient: dict[int, Diagnostic] = field(default_factory=dict)
     tolerated: list[Diagnostic] = field(default_factory=list)
+    unnamed: list[int] = field(default_factory=list)
     unread: set[int] = field(default_factory=set)
     forms: dict[int, Form] = field(default_factory=dict)
 

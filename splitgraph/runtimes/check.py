@@ -341,17 +341,18 @@ def _nodes(number: int) -> str:
 
 
 def _against_schema(examined: Examined, target: Target) -> Iterator[Diagnostic]:
-    """Find nodes with element types or numbers of outputs that only the schema forbids: onnxruntime checks the schema,
-    other runtimes may not.
+    """Find nodes with element types or outputs that only the schema forbids: onnxruntime checks the schema, other
+    runtimes may not.
     """
-    missing = [
-        finding for finding in examined.walked.diagnostics if (finding.code, finding.severity) == ("SG209", "warning")
+    outputs = [
+        finding
+        for finding in examined.walked.diagnostics
+        if finding.code in ("SG209", "SG212") and finding.severity == "warning"
     ]
-    for finding in [*examined.walked.lenient, *missing]:
+    for finding in [*examined.walked.lenient, *outputs]:
         if target.name == "onnxruntime":
-            lacks_outputs = finding.code == "SG209"
             advice = "Cast the input, or upgrade the model to an opset that allows the type."
-            advice = finding.help if lacks_outputs else advice
+            advice = finding.help if finding in outputs else advice
             text = f"{target.label} refuses the node: {finding.message}"
             yield replace(finding, code="SG701", severity="error", message=text, help=advice, target=target.key)
         else:

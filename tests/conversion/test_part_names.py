@@ -1,4 +1,4 @@
-"""Outputs that a split leaves out: a warning, and a name in every rewrite."""
+"""Outputs that a split leaves out, and others that are not optional: a warning, and a name in every rewrite."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from onnx import ModelProto, NodeProto, TensorProto, helper
+from onnx import ModelProto, NodeProto, TensorProto, checker, helper
 
 import splitgraph
 from splitgraph.conversion.rewrite import Rewrite
@@ -108,7 +108,7 @@ def test_in_bodies_and_functions() -> None:
     "node",
     [
         helper.make_node("Dropout", ["x"], ["y", ""]),
-        helper.make_node("TopK", ["x", "k"], ["", "y"]),
+        helper.make_node("Unique", ["x"], ["y", "", "n"]),
         helper.make_node("Split", ["x"], ["y", "unread"]),
     ],
     ids=lambda node: node.op_type,
@@ -123,3 +123,20 @@ def test_other_operators_may_leave_outputs_out(node: NodeProto) -> None:
 def test_at_the_same_opset_nothing_is_touched() -> None:
     model = model_of(13, ["a", ""], {})
     assert splitgraph.upgrade(model, 13).model == model
+
+
+@pytest.mark.parametrize(("outputs", "named"), [(["v", ""], [1]), (["", "i"], [0]), (["", ""], [0, 1])])
+def test_an_output_that_is_not_optional_gets_a_name(outputs: list[str], named: list[int]) -> None:
+    nodes = [
+        helper.make_node("Constant", [], ["k"], value_ints=[1]),
+        helper.make_node("TopK", ["x", "k"], outputs, name="t"),
+        helper.make_node("Dropout", ["x"], ["y", ""]),
+    ]
+    model = around(nodes, ["y"], 13)
+    model.graph.output[0].type.CopyFrom(model.graph.input[0].type)
+    result = splitgraph.upgrade(model, 17)
+    (topk,) = (node for node in result.model.graph.node if node.op_type == "TopK")
+    assert [place for place, name in enumerate(topk.output) if name != outputs[place]] == named
+    assert [(change.location, change.before) for change in result.changes] == [("main/t", "TopK-11")]
+    checker.check_model(result.model)
+    assert not splitgraph.infer(result.model).diagnostics

@@ -110,6 +110,12 @@ def _misfits_of(
         yield from (Misfit(kind, "less", formal.name, place) for place in lacking)
 
 
+def unnamed_outputs(version: OperatorVersion, outputs: Sequence[str]) -> list[int]:
+    """Return the positions of the outputs without a name that a version does not let a node leave out."""
+    pairs = enumerate(zip(outputs, version.outputs, strict=False))
+    return [position for position, (name, formal) in pairs if name == "" and formal.option == "single"]
+
+
 @dataclass(frozen=True, slots=True)
 class Slot:
     """An input or output of a node: its label, its formal parameter, and the types that it may have."""
