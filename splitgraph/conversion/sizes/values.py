@@ -40,7 +40,7 @@ _COMPUTING = kinds.BROADCASTS & (kinds.BASIC | kinds.DIVIDED | kinds.COMPARED | 
 VALUES: Mapping[str, Sequence[int]] = {
     **dict.fromkeys(_COMPUTING, (0, 1)),
     "Clip": (2, 1),
-    **dict.fromkeys(("Log", "Reciprocal", "Sqrt"), (0,)),
+    **dict.fromkeys(("Log", "Pow", "Reciprocal", "Sqrt"), (0,)),
 }
 # The same of the layers of an IR.
 VALUES_OF_LAYERS: Mapping[str, Sequence[int]] = dict.fromkeys(kinds.layers_like(_COMPUTING), (0, 1))
@@ -63,7 +63,9 @@ def read_values(site: Site) -> None:
     known = [_few_elements(ctx, each) for each in range(ctx.input_count)]
     position = constant_input(ctx.node.op_type, [_are_numbers(each) for each in known])
     numbers = None if position is None else known[position]
-    if position is None or numbers is None or any(map(_is_of_sizes, known[:1] if position else known[1:2])):
+    # The exponent of a Pow says nothing of its base.
+    others = known[:1] if position else () if ctx.node.op_type == "Pow" else known[1:2]
+    if position is None or numbers is None or any(map(_is_of_sizes, others)):
         return
     if _is_said_before(site, ctx.node.input[position]):
         return
@@ -149,7 +151,9 @@ def _are_values(site: Site, numbers: Contents) -> bool:
         return not several
     dims = (dim for shape in site.wanted.shapes.values() for dim in shape)
     sizes = {site.wanted.before(dim) for dim in dims if dim is not None}
-    return not any(isinstance(each, float) and each > 1 and each not in sizes for each in several)
+    large = [each for each in several if isinstance(each, float) and each > 1]
+    # The last places of all axes are as good: a grid is divided by W - 1 and H - 1.
+    return any(all(each + more in sizes for each in large) for more in (0, 1))
 
 
 def _lengths(site: Site, number: object, *, is_float: bool) -> Iterator[Meaning]:
@@ -161,13 +165,30 @@ def _lengths(site: Site, number: object, *, is_float: bool) -> Iterator[Meaning]
     if not isinstance(number, (int, float)) or not math.isfinite(number) or number != int(number) or number < least:
         return
     own = [symbol(name) for name in wanted.old if name not in wanted.batch]
-    dims: list[DimLike] = [*own, *(one * other for one, other in itertools.combinations(own, 2))]
+    dims: list[DimLike] = [*own, *_areas(site, own)]
     if not is_float or number >= _LARGE:
         dims += [dim for dim in site.follower.met if symbols_of(dim).isdisjoint(wanted.batch)]
+    if number + 1 >= _LARGE:
+        # The variance of an image divides by H*W - 1, whether H changes or not.
+        dims += _beside(site, own)
     found = [dim for dim in dims if wanted.before(dim) == number]
     found += [dim - 1 for dim in dims if wanted.before(dim) == number + 1]
     found += _multiples(site, own, int(number))
     yield from map(Meaning, sorted(dict.fromkeys(found), key=lambda dim: len(str(dim)))[:_MOST_ALIKE])
+
+
+def _areas(site: Site, own: Sequence[Dim]) -> Iterator[DimLike]:
+    """Yield the products of two lengths; of one with itself only if an input has it along two axes."""
+    for one, other in itertools.combinations_with_replacement(own, 2):
+        if one != other or any([*shape].count(one) > 1 for shape in site.wanted.shapes.values()):
+            yield one * other
+
+
+def _beside(site: Site, own: Sequence[Dim]) -> Iterator[DimLike]:
+    """Yield the products of lengths with a size that stays of the same input, such as the 6 of an image of 6*W."""
+    for shape in site.wanted.shapes.values():
+        fixed = {size for size in shape if isinstance(size, int) and size > 1}
+        yield from (size * one for one in own if one in shape for size in sorted(fixed))
 
 
 def _multiples(site: Site, own: Sequence[Dim], number: int) -> Iterator[DimLike]:
@@ -178,7 +199,7 @@ def _multiples(site: Site, own: Sequence[Dim], number: int) -> Iterator[DimLike]
         fixed = [size for size in shape if isinstance(size, int) and size > 1][:_MOST_FACTORS]
         counts.update(prod(part) for count in range(1, len(fixed) + 1) for part in itertools.combinations(fixed, count))
     several = [dim for dim in own if site.wanted.before(dim) != 1] if number >= _LARGE else []
-    for dim in (*several, *(one * other for one, other in itertools.combinations(several, 2))):
+    for dim in (*several, *_areas(site, several)):
         times = next((count for count in sorted(counts) if count * site.wanted.before(dim) == number), 0)
         if times:
             yield times * dim

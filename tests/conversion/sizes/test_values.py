@@ -39,6 +39,8 @@ CUT = model(f"{GIVEN}, int64 l = {{0}}, int64 h = {{6}}> {{ {PIXEL} y = Clip (i,
 PART = model(f"{GIVEN}, float w = {{7}}> {{ {PIXEL} c = Cast <to = 1> (i) y = Div (c, w) }}")
 BOX = model(f"{GIVEN}, float[2] w = {{7, 6}}> {{ {PIXEL} c = Cast <to = 1> (i) y = Mul (c, w) }}")
 
+LAST = model(f"{GIVEN}, float[2] w = {{6, 5}}> {{ {PIXEL} c = Cast <to = 1> (i) y = Mul (c, w) }}")
+
 
 @pytest.mark.parametrize(
     ("made", "shape", "questions"),
@@ -52,6 +54,7 @@ BOX = model(f"{GIVEN}, float[2] w = {{7, 6}}> {{ {PIXEL} c = Cast <to = 1> (i) y
         # The same as floats.
         (PART, (1, 6, "W"), [("main/Div#3", "entry 0 can mean 7 whatever the size of the data, or W")]),
         (BOX, (1, 6, "W"), [("main/Mul#3", "entry 0 can mean 7 whatever the size of the data, or W")]),
+        (LAST, (1, 6, "W"), [("main/Mul#3", "entry 0 can mean 6 whatever the size of the data, or W - 1")]),
     ],
 )
 def test_a_number_that_may_be_a_length_is_asked(
@@ -115,6 +118,53 @@ def test_answers_decide(made: ModelProto, answers: dict[str, list[str]], expecte
 
 
 GRAM = "f = Reshape (x, m) t = Transpose <perm = [0, 2, 1]> (f) p = MatMul (f, t)"
+
+
+VARIANCE, ROOT = "y = Div (s, c)", "r = Pow (c, e) y = Mul (s, r)"
+
+
+@pytest.mark.parametrize(
+    ("height", "shape", "inside", "number", "meant"),
+    [
+        # A variance, of an image of which both sides change, or one.
+        (6, ("H", "W"), VARIANCE, 41, "H*W - 1"),
+        (6, (6, "W"), VARIANCE, 41, "6*W - 1"),
+        (6, (9, 9), VARIANCE, 41, "x[2]*x[3] - 1"),
+        # One size along both.
+        (7, ("S", "S"), VARIANCE, 48, "S*S - 1"),
+        (7, ("S", "S"), VARIANCE, 49, "S*S"),
+        (7, (9, 9), VARIANCE, 48, "x[2]*x[2] - 1"),
+        # As a power.
+        (6, ("H", "W"), ROOT, 42, "H*W"),
+        # Another number, a small one, and what is no area of the input.
+        (6, ("H", "W"), VARIANCE, 40, None),
+        (6, (6, "W"), VARIANCE, 20, None),
+        (6, ("H", "W"), ROOT, 40, None),
+        (6, (6, "S"), VARIANCE, 49, None),
+    ],
+)
+def test_an_area_and_one_less_are_asked(
+    height: int, shape: tuple[Any, ...], inside: str, number: int, meant: str | None
+) -> None:
+    made = parser.parse_model(
+        f'<ir_version: 8, opset_import: ["": 17]> g (float[1, 3, {height}, 7] x) => (float[1, 3, 1, 1] y) '
+        f"<float c = {{{number}}}, float e = {{-0.5}}> {{ s = ReduceSumSquare <axes = [2, 3]> (x) {inside} }}"
+    )
+    told = [text for _, text in asked(made, 1, 3, *shape)]
+    assert told == ([f"entry 0 can mean {number} whatever the size of the data, or {meant}"] if meant else [])
+
+
+@pytest.mark.parametrize("name", ["H*W - 1", "7*H - 1"])
+def test_an_area_follows(name: str) -> None:
+    made = parser.parse_model(
+        '<ir_version: 8, opset_import: ["": 17]> g (float[1, 3, 6, 7] x) => (float[1, 3, 1, 1] y) '
+        f"<float c = {{41}}> {{ s = ReduceSumSquare <axes = [2, 3]> (x) {VARIANCE} }}"
+    )
+    sides = ("H", "W") if "W" in name else ("H", 7)
+    changed = splitgraph.reshape(made, {"x": [1, 3, *sides]}, follow=[f"main/Div#1[0]={name}"])
+    x = np.random.default_rng(0).random((1, 3, 5, 7), np.float32)
+    (found,) = ReferenceEvaluator(changed.model).run(None, {"x": x})
+    assert np.allclose(found.ravel(), (x**2).sum((0, 2, 3)) / 34)
 
 
 @pytest.mark.parametrize(
