@@ -11,9 +11,11 @@ import onnx
 from splitgraph.dim import Dim, symbols_of
 from splitgraph.inference import infer_model
 from splitgraph.model.onnx_proto import ModelProto, NodeProto
+from splitgraph.model.schemas import kinds
 from splitgraph.model.scopes import MAIN, reads
 from splitgraph.model.value_type import UNKNOWN, Contents
 from splitgraph.verification.models.model_files import nodes_within
+from splitgraph.verification.regions.drawing.inner_limits import COMPARISONS
 from splitgraph.verification.regions.finding.constant_values import Constants
 
 # So many times the old batch.
@@ -22,8 +24,7 @@ TIMES = (2, 3, 5)
 _LARGEST, _MOST = 1024, 6
 # The inputs of a larger batch have at most so many elements.
 _MOST_ELEMENTS = 2**22
-_COUNTING = frozenset({"Shape", "Size"})
-_MEETING = frozenset({"Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Equal", "Min", "Max", "Clip", "Mod", "Sub"})
+_MEETING = COMPARISONS | {"Mod", "Sub"}
 _SCALING = frozenset({"Mul", "Div"})
 # In a dimension, what tells sizes below a number from others: min(N, 4), N//4, N % 4.
 _TOLD_APART = re.compile(r"min\(|max\(|//|%")
@@ -47,7 +48,7 @@ def _met(model: ModelProto, name: str) -> set[int]:
     for node in nodes_within(model.graph.node):
         known = (types.get(value, UNKNOWN).shape or () for value in node.input)
         has_items = any(isinstance(dim, Dim) and name in symbols_of(dim) for shape in known for dim in shape)
-        if not (node.op_type in _COUNTING and has_items) and counts.isdisjoint(reads(node)):
+        if not (node.op_type in kinds.SIZES and has_items) and counts.isdisjoint(reads(node)):
             continue
         # A height beside the batch in a Shape is none of it.
         counts.update(value for value in node.output if not _is_fixed(elements.get(value)))

@@ -398,6 +398,23 @@ def test_the_input_that_says_a_size_says_a_shape() -> None:
     assert {*SAYING.items()} <= _entries(SHAPE_INPUTS) | counted | {(name, 4) for name in ("GRU", "LSTM", "RNN")}
 
 
+def test_what_says_where_an_element_stands_reduces_its_axis_to_integers() -> None:
+    schemas = [schema for schema in onnx.defs.get_all_schemas() if "select_last_index" in schema.attributes]
+    assert {schema.name for schema in schemas} == kinds.ARG_REDUCES
+    for name in kinds.ARG_REDUCES:
+        asked = _node(name, [_data(2, 3, 4)], axis=1, keepdims=1)
+        made = [Alone().made(*asked, 0, axis) for axis in range(3)]
+        assert [each and each.sources for each in made] == [(Source(0, 0),), None, (Source(0, 2),)], name
+
+
+def test_what_reads_and_writes_at_positions_has_indices_and_updates() -> None:
+    schemas = [schema for schema in onnx.defs.get_all_schemas_with_history() if not schema.domain]
+    inputs = {schema.name: [each.name for each in schema.inputs] for schema in schemas}
+    at_positions = {name: read[2:] for name, read in inputs.items() if read[1:2] == ["indices"]}
+    assert {name for name, others in at_positions.items() if not others} == kinds.READS_AT
+    assert {name for name, others in at_positions.items() if others == ["updates"]} == kinds.WRITES_AT
+
+
 def test_the_operators_that_draw_are_those_with_a_seed() -> None:
     schemas = onnx.defs.get_all_schemas_with_history()
     with_seed = {schema.name for schema in schemas if "seed" in schema.attributes}

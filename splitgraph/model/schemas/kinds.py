@@ -120,6 +120,11 @@ PRODUCTS = names("Gemm MatMul MatMulInteger QLinearMatMul")
 RECURRENT = names("GRU LSTM RNN")
 # Operators that compute along all axes behind batch and channels, for each channel alone.
 SPATIAL = POOLS | names("GridSample InstanceNormalization MaxRoiPool MaxUnpool Resize Upsample")
+# Operators that say at which position of an axis its largest, or smallest, element stands.
+ARG_REDUCES = names("ArgMax ArgMin")
+# Operators that read, or write, at the positions that their second input holds.
+READS_AT = names("Gather GatherElements GatherND")
+WRITES_AT = names("Scatter ScatterElements ScatterND")
 # Layers of OpenVINO that compute each element as an operator of onnx does, under its name or another one. Some read as
 # inputs what the operator is told by attributes, or the other way round.
 _SAME_LAYERS = names(

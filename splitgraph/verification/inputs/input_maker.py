@@ -14,6 +14,7 @@ import numpy as np
 
 from splitgraph.dim import evaluate
 from splitgraph.inference.analysis import Analysis
+from splitgraph.model.schemas import kinds
 from splitgraph.model.value_type import DTYPE_NUMBERS, ValueType
 from splitgraph.verification.inputs.elements import ElementHints, draw_elements
 from splitgraph.verification.inputs.given_inputs import GivenCase, as_cases, fitted_arrays, fixed_symbols, names_of
@@ -29,11 +30,10 @@ _LARGEST_INPUT = 256 * 2**20
 # A longer dimension is only tried if no value of the model has more elements than this.
 _USUAL_LENGTH, _MOST_SMALL = 2**14, 2**22
 # Operators and layers that take integers as numbers, and what passes these on.
-_COMPUTING = frozenset(
-    {"Abs", "Add", "Cast", "Clamp", "Clip", "Convert", "Equal", "FloorMod", "Greater", "GreaterEqual", "GreaterOrEqual"}
-    | {"Less", "LessEqual", "LessOrEqual", "Max", "Maximum", "Min", "Minimum", "Mod", "Mul", "Multiply", "Negative"}
-    | {"Neg", "NotEqual", "Select", "Sub", "Subtract", "Where"}
-)
+_COMPUTING = kinds.BASIC | kinds.SIGNED | kinds.BROADCASTS & (kinds.COMPARED | kinds.ORDERED)
+_COMPUTING |= kinds.names("Cast Clip Mod Where")
+_COMPUTING |= {layer for layer, name in kinds.LAYER_OPERATORS.items() if name in _COMPUTING}
+_COMPUTING |= kinds.names("Clamp Convert NotEqual")
 # The attempt whose rules draw inputs of small sizes.
 _SMALL_ATTEMPT = 1
 

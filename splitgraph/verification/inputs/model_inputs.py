@@ -16,7 +16,7 @@ import onnx
 
 from splitgraph.dim import symbol, symbols_of
 from splitgraph.inference.analysis import Analysis
-from splitgraph.model.schemas.kinds import LAYER_DOMAIN
+from splitgraph.model.schemas import kinds
 from splitgraph.model.scopes import Steps, finish
 from splitgraph.model.value_type import DTYPE_NUMBERS, UNKNOWN, ValueType
 from splitgraph.verification.inputs.operator_roles import (
@@ -32,7 +32,7 @@ from splitgraph.verification.values import dtype_by_name
 
 # The rank of an input whose rank is unknown.
 _GUESSED_RANK = 2
-_PASSES_ON = frozenset({"Identity", "Cast", "Squeeze", "Unsqueeze", "Reshape", "Flatten"})
+_PASSES_ON = kinds.RESHAPES | {"Cast"}
 FUNCTION_DOMAIN = "org.splitgraph"
 # The layers that pass their elements on.
 _LAYERS_PASSING_ON = frozenset({"Convert", "Squeeze", "Unsqueeze", "Reshape"})
@@ -148,7 +148,7 @@ class _RoleSearch:
             for position, name in enumerate(node.input):
                 if name in roots:
                     self.uses[roots[name]].append(Use(node, position))
-            is_layer = node.domain == LAYER_DOMAIN
+            is_layer = node.domain == kinds.LAYER_DOMAIN
             passes_on = node.op_type in (_LAYERS_PASSING_ON if is_layer else _PASSES_ON)
             if passes_on and (is_layer or is_default_domain(node.domain)) and node.input and node.input[0] in roots:
                 roots[node.output[0]] = roots[node.input[0]]
@@ -171,7 +171,7 @@ class _RoleSearch:
 
 
 def _is_variadic_split(node: onnx.NodeProto) -> bool:
-    return node.domain == FUNCTION_DOMAIN or (node.domain == LAYER_DOMAIN and node.op_type == "VariadicSplit")
+    return node.domain == FUNCTION_DOMAIN or (node.domain == kinds.LAYER_DOMAIN and node.op_type == "VariadicSplit")
 
 
 def _renamed(inner: Iterable[str], outer: Iterable[str], roots: Mapping[str, str]) -> dict[str, str]:
@@ -192,7 +192,7 @@ def value_for(use: Use, request: Request) -> Integers | None:
     node = use.node
     if _is_variadic_split(node):
         return _for_variadic_split(use, request)
-    if node.domain == LAYER_DOMAIN:
+    if node.domain == kinds.LAYER_DOMAIN:
         return for_layer(node, use.position, request)
     return for_operator(node, use.position, request)
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import onnx
 
-from splitgraph.model.schemas.kinds import REDUCTIONS
+from splitgraph.model.schemas import kinds
 from splitgraph.verification.models.model_files import is_default_domain
 
 Integers = npt.NDArray[np.int64]
@@ -23,7 +23,7 @@ ShapeOf = Callable[[str], "Shape | None"]
 Make = Callable[[onnx.NodeProto, "Request"], "Integers | None"]
 
 # Operators whose first input's dimension along `axis` bounds the indices in their second.
-_INDEXING = frozenset({"Gather", "GatherElements", "ScatterElements", "Scatter"})
+_INDEXING = (kinds.READS_AT | kinds.WRITES_AT) - {"GatherND", "ScatterND"}
 # From this opset on, OneHot counts negative indices from the end. The depth if it is unknown.
 _ONE_HOT_FROM_THE_END = 11
 _SOME_DEPTH = 4
@@ -75,7 +75,7 @@ def _maker_of(node: onnx.NodeProto, position: int) -> Make | None:
     make = _ROLES.get((node.op_type, position))
     if make is None and node.op_type in _INDEXING and position == 1:
         make = _indices
-    if make is None and node.op_type in REDUCTIONS and position == 1:
+    if make is None and node.op_type in kinds.REDUCES and position == 1:
         make = any_axes
     return make
 
@@ -341,9 +341,7 @@ _ROLES: Mapping[tuple[str, int], Make] = {
     ("RoiAlign", 2): _batch_indices,
     ("MaxRoiPool", 1): regions,
     ("ReverseSequence", 1): lambda node, request: _lengths_along(_attribute(node, "time_axis", 0), node, request),
-    ("LSTM", 4): _lengths_of_recurrent,
-    ("GRU", 4): _lengths_of_recurrent,
-    ("RNN", 4): _lengths_of_recurrent,
+    **{(name, 4): _lengths_of_recurrent for name in sorted(kinds.RECURRENT)},
     ("Squeeze", 1): any_axes,
     ("Unsqueeze", 1): any_axes,
     ("Slice", 1): small(0, 1),
@@ -367,14 +365,14 @@ _ROLES_OF_ONNXRUNTIME: Mapping[tuple[str, int], Make] = {
 def for_layer(node: onnx.NodeProto, position: int, request: Request) -> Integers | None:
     """Return valid numbers for an input of a layer; None if any number is valid, or the shape does not fit."""
     make = _LAYER_ROLES.get((node.op_type, position))
-    if make is None and node.op_type in REDUCTIONS and position == 1:
+    if make is None and node.op_type in kinds.REDUCES and position == 1:
         make = any_axes
     return None if make is None else make(node, request)
 
 
 def has_layer_role(node: onnx.NodeProto, position: int) -> bool:
     """Return True if only some numbers are valid for an input of a layer."""
-    return (node.op_type, position) in _LAYER_ROLES or (node.op_type in REDUCTIONS and position == 1)
+    return (node.op_type, position) in _LAYER_ROLES or (node.op_type in kinds.REDUCES and position == 1)
 
 
 def _number(node: onnx.NodeProto, name: str, default: int = 0) -> int:

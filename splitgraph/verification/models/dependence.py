@@ -20,8 +20,9 @@ from splitgraph.model.value_type import DTYPE_NAMES
 from splitgraph.verification.models.model_files import nodes_within, scoped_nodes
 
 # Operators and layers that read only shapes and counts.
-_SHAPE_ONLY = frozenset({"Shape", "Size", "ShapeOf", "EyeLike", "RandomNormalLike", "RandomUniformLike"})
-_SHAPE_ONLY |= {"SequenceLength", "SequenceEmpty"}
+_SHAPE_ONLY = kinds.SIZES | kinds.names(
+    "EyeLike RandomNormalLike RandomUniformLike SequenceEmpty SequenceLength ShapeOf"
+)
 # Operators and layers that read only the element type of their second input.
 _TYPED_LIKE = frozenset({"CastLike", "ConvertLike"})
 # Inputs whose elements are no data, and say no shape either: a rate, a mode, frequencies, a region.
@@ -39,11 +40,11 @@ _MOVABLE |= {"float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz"}
 _FRACTIONS = frozenset({onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE, onnx.TensorProto.FLOAT16})
 _FRACTIONS |= {onnx.TensorProto.BFLOAT16}
 # Parts of the names of operators that read or write at positions: their first input takes any integer. So does the
-# first one of a division, whose second one ends some engines if it is 0. The results of _POSITIONS_OF are positions,
-# whatever they are computed from.
+# first one of a division, whose second one ends some engines if it is 0. The results of ArgMax and ArgMin are
+# positions, whatever they are computed from.
 _READING_AT = (
     *("Gather", "Scatter", "Feature", "OneHot", "Loss", "Embed", "Attention", "Sequence", "Shift", "RoiAlign"),
-    *("RoiPool", "Lengths", "LSTM", "GRU", "RNN", "CumSum", "Trilu", "Unpool"),
+    *("RoiPool", "Lengths", *sorted(kinds.RECURRENT), "CumSum", "Trilu", "Unpool"),
 )
 # Operators whose second input is an axis or an offset, which engines check.
 _OFFSET = frozenset({"CumSum", "Trilu"})
@@ -58,12 +59,11 @@ _OF_ANY_NUMBER = (
 )
 # A loop of more iterations is not run on drawn values of any kind.
 _MANY_ITERATIONS = 1000
-_POSITIONS_OF = frozenset({"ArgMax", "ArgMin"})
 # Operators that put truths together.
 _OF_TRUTHS = frozenset({"And", "Not", "Or", "Identity"})
 # Operators that write at positions, and where these stand among their inputs: what is written takes any integer.
 _WRITING_AT = {
-    **dict.fromkeys(("MaxUnpool", "Scatter", "ScatterElements", "ScatterND"), slice(1, 2)),
+    **dict.fromkeys((*kinds.WRITES_AT, "MaxUnpool"), slice(1, 2)),
     **dict.fromkeys(("SequenceInsert", "TensorScatter"), slice(2, 3)),
 }
 
@@ -237,7 +237,7 @@ def _trace_positions(
 ) -> None:
     """Add the inputs that positions are computed from. roots: the inputs that each value is computed from."""
     for node in nodes:
-        if node.op_type in _POSITIONS_OF:
+        if node.op_type in kinds.ARG_REDUCES:
             continue
         read = [roots.get(name, set()) for name in (_read_elements(node) or node.input)]
         if is_body and wanted.has_sizes:

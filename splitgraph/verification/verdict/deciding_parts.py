@@ -19,6 +19,7 @@ import onnx
 
 from splitgraph.conversion.inlining import without_functions
 from splitgraph.formats.openvino_ir import OpenVINOModel
+from splitgraph.model.schemas import kinds
 from splitgraph.model.scopes import reads
 from splitgraph.model.values import value_type
 from splitgraph.verification.models.ir_as_onnx import as_onnx
@@ -26,7 +27,6 @@ from splitgraph.verification.models.model_files import is_default_domain
 from splitgraph.verification.models.model_pair import ComparedModel
 from splitgraph.verification.reference.deferred import evaluator
 from splitgraph.verification.regions.drawing.inner_limits import BY_ELEMENT, COMPARISONS, at_inner_limits, cut
-from splitgraph.verification.regions.drawing.rows import TABLE_READERS
 from splitgraph.verification.regions.finding.constants import held_constants
 from splitgraph.verification.regions.finding.reached import reached
 from splitgraph.verification.values import Array, UnsupportedError, Value
@@ -40,7 +40,7 @@ _BENDING = frozenset(
     {"Abs", "Celu", "Elu", "HardSigmoid", "LeakyRelu", "PRelu", "Relu", "Selu", "Sign", "ThresholdedRelu"}
 )
 # Parts of the names of operators that take long to run in the reference evaluator.
-_SLOW = ("Conv", "Pool", "LSTM", "GRU", "RNN", "Attention", "Resize", "DFT", "Einsum")
+_SLOW = ("Conv", "Pool", *sorted(kinds.RECURRENT), "Attention", "Resize", "DFT", "Einsum")
 # A limit in a constant of more elements is one of many.
 _FEW_ELEMENTS = 8
 # Of inputs that reach a row, so many are taken for each set of rows; so many sets of rows of one table are looked for,
@@ -135,7 +135,7 @@ class _PartFinder:
         chosen, positions = list[str](), list[str]()
         used = set[int]()
         for node in sorted(self._nodes, key=lambda node: node.op_type in _BENDING):
-            is_reader = node.op_type in TABLE_READERS
+            is_reader = node.op_type in kinds.READS_AT
             if not is_default_domain(node.domain) or not (is_reader or node.op_type in COMPARISONS | _BENDING):
                 continue
             wanted = [node.input[1]] if is_reader else [node.output[0]]

@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from splitgraph.model.schemas import kinds
 from splitgraph.verification.comparison import Comparison
 from splitgraph.verification.engines.engine_process import Attempt, EngineRun
 from splitgraph.verification.models.model_files import scoped_nodes
@@ -35,7 +36,7 @@ _LEAST = 1e-4
 # So many cases at least and at most; of those that differ, so many run again.
 _FEWEST, _MOST, _MOST_AGAIN = 16, 256, 3
 # Operators and layers that order numbers, and parts of the names of those that select boxes.
-_ORDERING = frozenset({"ArgMax", "ArgMin", "Hardmax", "Sort", "TopK", "Unique"})
+_ORDERING = kinds.ARG_REDUCES | {"Hardmax", "Sort", "TopK", "Unique"}
 _SELECTING = ("NonMaxSuppression", "Nms", "DetectionOutput", "Proposal")
 # So many of the inputs on which two engines agree run by one of them alone.
 _MOST_USUAL = 3

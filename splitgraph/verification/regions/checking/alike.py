@@ -10,6 +10,7 @@ import numpy as np
 import onnx
 
 from splitgraph.inference import infer_model
+from splitgraph.model.schemas import kinds
 from splitgraph.model.scopes import MAIN
 from splitgraph.model.value_type import UNKNOWN, Contents
 from splitgraph.model.values import type_proto
@@ -26,7 +27,7 @@ from splitgraph.verification.regions.finding.cut import (
     regroups_sums,
 )
 from splitgraph.verification.regions.finding.find import FoundRegion
-from splitgraph.verification.regions.finding.folding import SAYING_SIZES, KnownWithin, folded
+from splitgraph.verification.regions.finding.folding import KnownWithin, folded
 from splitgraph.verification.regions.finding.sides import ModelSide
 from splitgraph.verification.values import Array
 
@@ -39,7 +40,7 @@ def with_kinds(
     """Return regions with their kinds, and these by their numbers. cut: cuts a region out of one of the models. folder:
     where the models of the kinds are written.
     """
-    kinds: dict[tuple[object, ...], CheckedKind] = {}
+    known: dict[tuple[object, ...], CheckedKind] = {}
     members = []
     for region in regions:
         models = _models(question, region, cut)
@@ -56,9 +57,9 @@ def with_kinds(
         is_one = len(region.before) - len(region.context) == 1
         written = [hashlib.sha256(model.SerializeToString(deterministic=True)).digest() for model in models]
         key = (*written, *fixed, is_one, *signed, *ranges)
-        if key not in kinds:
-            number = len(kinds)
-            kinds[key] = CheckedKind(
+        if key not in known:
+            number = len(known)
+            known[key] = CheckedKind(
                 number,
                 models,
                 [
@@ -72,8 +73,8 @@ def with_kinds(
                 has_same_kernels=has_same_kernels(*models),
                 regroups=regroups_sums(*models),
             )
-        members.append(CheckedRegion(region, kinds[key]))
-    return members, list(kinds.values())
+        members.append(CheckedRegion(region, known[key]))
+    return members, list(known.values())
 
 
 def _models(question: RegionQuestion, region: FoundRegion, cut: Cut) -> list[onnx.ModelProto]:
@@ -105,7 +106,7 @@ def _known_shapes(model: onnx.ModelProto, typed: Mapping[str, onnx.TypeProto]) -
     """Return the shapes of the values of a region whose sizes follow from those of its inputs. What outputs of a whole
     model declare says more: that NonZero finds 4, which a run on drawn values need not do.
     """
-    if not any(node.op_type in SAYING_SIZES for node in model.graph.node):
+    if not any(node.op_type in kinds.SIZES for node in model.graph.node):
         return {}
     copy = onnx.ModelProto()
     copy.CopyFrom(model)

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import onnx
 
+from splitgraph.model.schemas import kinds
 from splitgraph.verification.models.model_files import is_default_domain, write_model
 from splitgraph.verification.regions.checking.checked import AskedElements, CheckedKind, CheckedRegion
 from splitgraph.verification.regions.checking.question import RegionQuestion
@@ -24,8 +25,6 @@ from splitgraph.verification.regions.finding.cut import constants_read
 from splitgraph.verification.regions.finding.find import FoundRegion, ModelRegions
 from splitgraph.verification.values import Array
 
-# Operators that read rows along an axis.
-_READING_ROWS = frozenset({"Gather", "GatherElements"})
 # Lengths of dimensions that are tried to read what differs, after those that the models name; none is longer.
 _LADDER = (32, 64, 128, 256, 512, 1024)
 _LONGEST = 2**22
@@ -84,7 +83,11 @@ def _is_reached(
     reached = np.zeros(shape, bool)
     for node in (side.nodes[index] for index in (region.before, region.after)[number] if constant in side.reads[index]):
         axis = next((attribute.i for attribute in node.attribute if attribute.name == "axis"), 0)
-        is_table = node.op_type in _READING_ROWS and is_default_domain(node.domain) and node.input[0] == constant
+        is_table = (
+            node.op_type in kinds.READS_AT - {"GatherND"}
+            and is_default_domain(node.domain)
+            and node.input[0] == constant
+        )
         known = ranges.of(node.input[1]) if is_table and node.input[1] != constant else None
         if known is None or not -len(shape) <= axis < len(shape):
             return every

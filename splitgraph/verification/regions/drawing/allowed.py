@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 import numpy as np
 import onnx
 
+from splitgraph.model.schemas import kinds
 from splitgraph.verification.comparison import is_finite
 from splitgraph.verification.models.dependence import (
     divisor_inputs,
@@ -28,9 +29,7 @@ from splitgraph.verification.values import Array, Value
 # Divides in place of 0.
 _DIVISOR = 3
 # Operators that put numbers in an order, or in a range that is quantized.
-_ORDERING = frozenset(
-    {"ArgMax", "ArgMin", "GlobalMaxPool", "Hardmax", "MaxPool", "MaxRoiPool", "NonMaxSuppression", "TopK", "Unique"}
-)
+_ORDERING = kinds.ORDERED - kinds.BY_ELEMENT - kinds.REDUCES | {"Hardmax", "NonMaxSuppression"}
 _QUANTIZING = frozenset({"DynamicQuantizeLinear", "QuantizeLinear"})
 # Operators of which the specification does not say what an infinity does: in a range that is quantized, or beside an
 # edge that is weighted with 0, or as a position.

@@ -32,6 +32,7 @@ from typing import Any, Literal, NamedTuple, TypeGuard
 import numpy as np
 import onnx
 
+from splitgraph.model.schemas import kinds
 from splitgraph.options import ATOL_WRITTEN_OUT
 from splitgraph.verification.models.dependence import may_not_end
 from splitgraph.verification.models.model_files import elements_of, is_default_domain, scoped_nodes
@@ -52,7 +53,7 @@ from splitgraph.verification.regions.drawing.magnitudes import apart
 from splitgraph.verification.regions.drawing.mixed import WORDS, draw_mixed, is_flags, words_of
 from splitgraph.verification.regions.drawing.ranges import Range
 from splitgraph.verification.regions.drawing.repeating import drawn_elements, repeated
-from splitgraph.verification.regions.drawing.rows import MOST_ROWS, TABLE_READERS, Models, draw_rows
+from splitgraph.verification.regions.drawing.rows import MOST_ROWS, Models, draw_rows
 from splitgraph.verification.regions.drawing.several import draw_peaks, draw_several
 from splitgraph.verification.regions.drawing.tree_paths import draw_paths
 from splitgraph.verification.regions.finding.constants import dense_tensor
@@ -171,7 +172,7 @@ def is_fully_drawn(models: Iterable[onnx.ModelProto]) -> bool:
 def _has_long_table(model: onnx.ModelProto) -> bool:
     dims = {tensor.name: tensor.dims for tensor in model.graph.initializer}
     tables = (
-        dims.get(n.input[0]) for n, _ in scoped_nodes(model) if n.op_type in TABLE_READERS and n.input[1] not in dims
+        dims.get(n.input[0]) for n, _ in scoped_nodes(model) if n.op_type in kinds.READS_AT and n.input[1] not in dims
     )
     return any(table and max(table) > MOST_ROWS for table in tables)
 

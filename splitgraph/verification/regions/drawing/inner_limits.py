@@ -51,7 +51,7 @@ _KEEPING_ZERO = kinds.PICKED | kinds.LOGICAL | kinds.SIGNED
 _KEEPING_ZERO |= kinds.names("Asin Atan Cast Concat Constant Div Erf Exp IsInf IsNaN LeakyRelu Mul Relu Shape Sigmoid")
 _KEEPING_ZERO |= {"Sign", "Softmax", "Sqrt", "Tanh", "Where"}
 # Operators whose results jump where an input is 0, or have no meaning there.
-_JUMPING = frozenset({"Cast", "Ceil", "Floor", "Log", "Mod", "Not", "Pow", "Reciprocal", "Round", "Sign", *COMPARISONS})
+_JUMPING = COMPARISONS | kinds.WHOLE | kinds.names("Cast Log Mod Not Pow Reciprocal Sign")
 
 
 @dataclass

@@ -33,7 +33,7 @@ MULTIPLES = (0.5, 1.5, 2.5, -0.5, -1.0, 127.0, 127.5, 128.0, -128.0, -128.5, -12
 # Operators that multiply by a constant, or read it at positions, at these inputs: none of it is compared with data.
 _WEIGHED: Mapping[str, Collection[int]] = {
     **dict.fromkeys((*kinds.CONVOLUTIONS, *kinds.PRODUCTS, *kinds.RECURRENT, "Einsum"), range(9)),
-    **dict.fromkeys(("Gather", "GatherElements", "GatherND"), (0, 1)),
+    **dict.fromkeys(kinds.READS_AT, (0, 1)),
     **dict.fromkeys(("Dropout", "Resize"), (1, 2)),
     **dict.fromkeys(("Squeeze", "Unsqueeze", "CumSum", "DequantizeLinear"), (1, 2)),
 }

@@ -48,7 +48,7 @@ _BETWEEN: Mapping[str, slice] = {
     **dict.fromkeys(("Concat", "Mean"), slice(None)),
     **dict.fromkeys(("GlobalAveragePool", "GlobalMaxPool", "MaxPool", "ReduceMax", "ReduceMean"), slice(1)),
     **dict.fromkeys(("ReduceMin", "Upsample"), slice(1)),
-    **dict.fromkeys(("Scatter", "ScatterElements", "ScatterND"), slice(0, 3, 2)),
+    **dict.fromkeys(kinds.WRITES_AT, slice(0, 3, 2)),
     "TensorScatter": slice(2),
     "Where": slice(1, 3),
 }
@@ -103,7 +103,7 @@ class ValueRanges:
         if op_type in _RANGES:
             # A sum of whole numbers may wrap around.
             return (_RANGES[op_type] if self._whole(node.output[0]) == _ANY else None,)
-        if op_type in ("ArgMax", "ArgMin"):
+        if op_type in kinds.ARG_REDUCES:
             return (self._positions(node, 0),)
         if op_type in kinds.PICKED | {"TopK"}:
             own = self._operand(node.input[0])

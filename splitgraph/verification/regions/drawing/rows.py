@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 
+from splitgraph.model.schemas import kinds
 from splitgraph.model.tensor_data import byte_size
 from splitgraph.verification.models.model_files import elements_of, is_default_domain, nodes_within
 from splitgraph.verification.regions.drawing.repeating import repeated
@@ -21,18 +22,12 @@ Models = tuple[tuple[onnx.ModelProto, Path], tuple[onnx.ModelProto, Path]]
 
 # In so many cases at most, rows are drawn that do not fit into one.
 MOST_ROWS = 48
-# Operators that read a table at given positions.
-TABLE_READERS = ("Gather", "GatherElements", "GatherND")
-# Operators that write at given positions.
-_WRITERS = ("Scatter", "ScatterElements", "ScatterND")
 # Positions and lengths that other operators read: at which input, along which axis of which other input they count, and
 # whether they count its elements.
 _COUNTING: Mapping[str, Sequence[tuple[int, int, int, bool]]] = {
     "Attention": ((6, 1, -2, True),),
     "EmbedLayerNormalization": ((0, 2, 0, False), (1, 4, 0, False)),
-    "GRU": ((4, 0, 0, True),),
-    "LSTM": ((4, 0, 0, True),),
-    "RNN": ((4, 0, 0, True),),
+    **dict.fromkeys(sorted(kinds.RECURRENT), ((4, 0, 0, True),)),
     "RoiAlign": ((2, 0, 0, False),),
     "RotaryEmbedding": ((3, 1, 0, False),),
     "TensorScatter": ((2, 0, -2, False),),
@@ -63,7 +58,7 @@ def draw_rows(models: Models, base: Mapping[str, Value], indexed: Mapping[str, V
     # The second model may hold a table that the first one computes.
     for place, (model, folder) in enumerate(models):
         for node in nodes_within(model.graph.node):
-            if node.op_type not in TABLE_READERS or not is_default_domain(node.domain):
+            if node.op_type not in kinds.READS_AT or not is_default_domain(node.domain):
                 continue
             name, divisor = _passed_on(model, folder, node.input[1])
             values, dims = indexed.get(name), _table_dims(model, folder, node.input[0], base)
@@ -77,7 +72,9 @@ def draw_rows(models: Models, base: Mapping[str, Value], indexed: Mapping[str, V
     model, folder = models[0]
     for node in nodes_within(model.graph.node):
         sources = {place: _passed_on(model, folder, name)[0] for place, name in enumerate(node.input)}
-        data, values = (base.get(sources[place]) for place in (0, 1)) if node.op_type in _WRITERS else (None, None)
+        data, values = (
+            (base.get(sources[place]) for place in (0, 1)) if node.op_type in kinds.WRITES_AT else (None, None)
+        )
         if isinstance(data, np.ndarray) and isinstance(values, np.ndarray) and sources[1] in indexed:
             yield from ({sources[1]: chosen} for chosen in _written(node, data.shape, values))
         counted = _counted(node, lambda name: _table_dims(model, folder, name, base))

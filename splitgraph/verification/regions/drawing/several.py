@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 
+from splitgraph.model.schemas import kinds
 from splitgraph.verification.models.dependence import inputs_reaching
 from splitgraph.verification.regions.drawing.limits import in_type, is_compared
 from splitgraph.verification.regions.drawing.repeating import chosen
@@ -23,7 +24,7 @@ _FEW, _MOST, _SETS = 4, 12, 128
 _LARGE, _FEW_SETS = 2**8, 8
 # So many positions are tried, along axes of at least this length: shorter ones meet all combinations of few numbers.
 _MOST_POSITIONS, _SHORT = 24, 4
-_PEAKING = frozenset({"ArgMax", "ArgMin", "Hardmax", "TopK"})
+_PEAKING = kinds.ARG_REDUCES | {"Hardmax", "TopK"}
 
 
 def draw_several(models: Models, free: Mapping[str, Array], rng: np.random.Generator) -> Iterator[dict[str, Value]]:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from splitgraph.verification.regions.finding.sides import ModelSide
 
 # Operators of which each element of the result is computed of one element of each input, or is one.
-_ELEMENTWISE = kinds.BY_ELEMENT | kinds.PICKED | {"Concat", "Constant", "ConstantOfShape", "Shape", "Size"}
+_ELEMENTWISE = kinds.BY_ELEMENT | kinds.PICKED | kinds.SIZES | {"Concat", "Constant", "ConstantOfShape"}
 _ADDING = frozenset({"Add", "Mean", "Sub", "Sum"})
 # Functions that have a value at infinity or 0, or none, whatever is added first. So has a division by data.
 _NAN_OF_INFINITY = frozenset(

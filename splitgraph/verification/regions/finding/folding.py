@@ -40,8 +40,6 @@ _MOST_BYTES = 2**28
 _MOST_COMPUTED = 2**20
 # The kinds of elements that NumPy itself has.
 _PLAIN = "fiubc"
-# Operators that read sizes, and no elements.
-SAYING_SIZES = frozenset({"Shape", "Size"})
 
 
 class KnownWithin(NamedTuple):
@@ -124,7 +122,7 @@ class _Known:
     def _is_known(self, node: onnx.NodeProto, name: str) -> bool:
         if name in self.made or name in self._tensors or name in self._given.elements:
             return True
-        return node.op_type in SAYING_SIZES and name in self._given.shapes
+        return node.op_type in kinds.SIZES and name in self._given.shapes
 
     def _size(self, name: str) -> float:
         if name in self._tensors and name not in self.made:

@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 import onnx
 
+from splitgraph.model.schemas import kinds
 from splitgraph.verification.comparison import Comparison
 from splitgraph.verification.models.model_files import is_default_domain, scoped_nodes
 from splitgraph.verification.regions.drawing.inner_limits import BY_ELEMENT
@@ -34,12 +35,10 @@ _LAST_PLACES, _MOST_AT_ONCE, _MOST_APART = 4, 3, 40
 # Inputs of more elements are not moved.
 _LARGEST = 2**18
 _MIRRORED = {"Less": "Greater", "LessOrEqual": "GreaterOrEqual"}
-_DECIDING = frozenset(
-    {"ArgMax", "ArgMin", "Ceil", "DynamicQuantizeLinear", "Equal", "Floor", "Greater", "GreaterOrEqual", "Hardmax"}
-    | {"Mod", "NonMaxSuppression", "QuantizeLinear", "Round", "Sign", "TopK"}
-)
-_SUMS_AND_PRODUCTS = frozenset({"Add", "Identity", "Mul", "Neg", "Sub", "Sum"})
-_ASKING = frozenset({"IsInf", "IsNaN"})
+_DECIDING = kinds.WHOLE | kinds.ARG_REDUCES | kinds.BROADCASTS & kinds.COMPARED
+_DECIDING |= kinds.names("DynamicQuantizeLinear Hardmax Mod NonMaxSuppression QuantizeLinear Sign TopK")
+_SUMS_AND_PRODUCTS = kinds.BASIC | {"Identity", "Neg", "Sum"}
+_ASKING = kinds.EACH & kinds.COMPARED
 # Products of a few of these are still numbers in float64.
 _LARGE = 2.0**100
 _CONVERTING = frozenset({"Cast", "CastLike", "DequantizeLinear", *_ASKING})

@@ -14,7 +14,7 @@ import numpy as np
 import onnx
 
 from splitgraph.dim import DimLike, evaluate
-from splitgraph.model.schemas.kinds import may_draw
+from splitgraph.model.schemas import kinds
 from splitgraph.model.scopes import called_function, node_label, opset_imports, reads, subgraphs
 from splitgraph.model.value_type import UNKNOWN, ValueType
 from splitgraph.verification.inputs.solver import SymbolSizes
@@ -36,7 +36,7 @@ _DEEPEST = 8
 # What a node reads as a position or an extent is reached by any run if it is smaller. No larger length is tried.
 _LEAST_LENGTH, LARGEST = 8, 2**22
 # Nodes whose results are compared as they are, and those that read a condition.
-_CONDITIONS = frozenset({"And", "Not", "Or", "Sign", "Xor"})
+_CONDITIONS = kinds.LOGICAL | {"Sign"}
 _CONDITIONAL = frozenset({"If", "Where"})
 # Parts of the names of operators that read places.
 _READING_PLACES = ("Gather", "Scatter", "Slice", "Pad", "Trilu", "EyeLike", "OneHot", "Loop", "Scan", "If")
@@ -128,12 +128,12 @@ class SizePart:
             return False
         if node.op_type == "Constant":
             return True
-        if node.op_type in ("Shape", "Size"):
+        if node.op_type in kinds.SIZES:
             shape = self._types.get(node.input[0], UNKNOWN).shape
             if shape is not None and None not in shape:
                 self._leaves.add(index)
                 return True
-        is_known = bool(node.input) and not may_draw(node)
+        is_known = bool(node.input) and not kinds.may_draw(node)
         return is_known and all(self._is_known(name) for name in node.input if name)
 
     def _is_known(self, name: str) -> bool:
