@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from splitgraph.findings.diagnostics import ConversionError, SplitgraphError
 from splitgraph.formats import LoadedModel, open_model
@@ -41,13 +41,23 @@ def checked(opened: LoadedModel, wanted: Sequence[Target], leeway: Leeway, runni
             checks.append(with_run(check_target(examined, installed), ran))
         else:
             checks.append(check_target(examined, runtime))
-    prepare = cache(partial(prepared_for, examined, leeway))
-    checks = [with_folded(check, examined, prepare) for check in checks]
+    conversions = _Conversions(examined, leeway)
+    checks = [with_folded(check, examined, conversions.prepare) for check in checks]
+    return TargetFindings(opened.name, examined, checks, conversions)
 
-    def converted(check: TargetCheck) -> Converted:
-        return after_conversion(examined, check, leeway, prepare())
 
-    return TargetFindings(opened.name, examined, checks, converted)
+class _Conversions:
+    """What becomes of a model in the conversion for each target. It can be pickled, as the results of a check can."""
+
+    def __init__(self, examined: Examined, leeway: Leeway) -> None:
+        self._examined, self._leeway = examined, leeway
+        self.prepare = cache(partial(prepared_for, examined, leeway))
+
+    def __call__(self, check: TargetCheck) -> Converted:
+        return after_conversion(self._examined, check, self._leeway, self.prepare())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self._examined, self._leeway)
 
 
 def prepared_for(examined: Examined, leeway: Leeway) -> Prepared | None:

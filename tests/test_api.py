@@ -448,6 +448,11 @@ def test_what_comes_back_can_be_pickled() -> None:
     rewrite = splitgraph.downgrade(UNEVEN, 13, verify=True)
     for result in (splitgraph.infer(UNEVEN), rewrite):
         assert pickle.loads(pickle.dumps(result)) == result
+    for model, target in ((UNEVEN, "openvino@2023.3"), (MODELS / "interval_split.xml", "openvino")):
+        findings = splitgraph.check(model, target)
+        same = pickle.loads(pickle.dumps(findings))
+        assert (same, same.nodes, same.after_conversion) == (findings, findings.nodes, findings.after_conversion)
+        assert same.document() == findings.document()
     blocked = splitgraph.ConversionError("no", splitgraph.infer(NEITHER).diagnostics)
     assert pickle.loads(pickle.dumps(blocked)).diagnostics == blocked.diagnostics
 

@@ -43,6 +43,10 @@ class TargetFindings(tuple[Diagnostic, ...]):
         made._checked = name, examined, checks
         return made
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return what another process makes the findings of; it converts the model itself, when that is asked for."""
+        return type(self), (*self._checked, self._convert)
+
     def __repr__(self) -> str:
         """Return what a notebook shows: the runtimes, whether they run the model, and how much was found."""
         targets = ", ".join(check.target.key for check in self._checked[2])
