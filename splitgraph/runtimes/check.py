@@ -230,8 +230,7 @@ def found_in_run(ran: RuntimeRun) -> Diagnostic:
     """Return the finding about a model that is not equal in a runtime, or was not run there."""
     if not ran.failed:
         # The message says how to install a runtime; of one that is here, it says why it did not run the model.
-        help = None if ran.answer == "not-installed" else ""
-        return diagnostic("SG711", ran.told, "main", severity="warning", help=help)
+        return diagnostic("SG711", ran.told, "main", severity="warning", help="")
     code = "SG709" if ran.answer == "refused" else "SG710"
     first = ran.first_node
     if first is None:

@@ -117,9 +117,7 @@ def not_installed(kind: Kind, python: str, said: str, *, version: str = "", foun
     """Return the result for a Python that does not have the runtime. said: what it said. version: that is wanted, ""
     for any. found: the one that is there.
     """
-    package = kind.packages.partition(" ")[0]
-    install = kind.install.replace(package, f"{package}=={version}.*") if version else kind.install
-    other = f"{install}, or {_PYTHON}"
+    other = _install(kind, version) if version else f"{kind.install}, or {_PYTHON}"
     if found:
         text = f"which is not installed here ({found} is): {other}"
     # A package that is there and does not start says something else.
@@ -129,6 +127,13 @@ def not_installed(kind: Kind, python: str, said: str, *, version: str = "", foun
         text = f"which does not start here ({said}): {other}"
     title = f"{kind.title} {version}" if version else kind.title
     return RuntimeRun(kind.name, title, None, python, "not-installed", said=text)
+
+
+def _install(kind: Kind, version: str) -> str:
+    """Return how to install a version. In this Python it would replace the runtime that verifies results here."""
+    package, *others = kind.packages.split()
+    packages = " ".join([f"'{package}=={version}.*'", *others])
+    return f"pip install {packages} in another Python, and name that with {_PYTHON}"
 
 
 def failing(answer: JobAnswer) -> NodeAnswer:

@@ -8,7 +8,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import numpy as np
 import onnx
+from onnx import helper
 
 from splitgraph.inference import infer_model
 from splitgraph.options import Running
@@ -51,6 +53,8 @@ class Trials:
         for number, (case, run) in enumerate(zip(self.cases, runs, strict=True)):
             if run.answer == "not given":
                 return self._blank(said=run.said)
+            if run.answer == "dies" and (said := self._death_of_any_model()):
+                return self._blank(said=said)
             if run.values is None:
                 said = "the process dies: " * (run.answer == "dies") + run.said
                 return self._failed(self._blank(answer="refused", said=said), model, case, finds_node)
@@ -73,6 +77,17 @@ class Trials:
         blank = RuntimeRun(kind.name, kind.title, runner.version, runner.python, "not-run", max_abs_diff=largest)
         return replace(blank, reference=self.reference.label, **known)  # type: ignore[arg-type]
 
+    def _death_of_any_model(self) -> str:
+        """Return what is told of a runtime whose process dies whatever it runs, as an old one does beside a NumPy that
+        is newer; "" if it runs a model of one node.
+        """
+        (run,) = self.host.run(one_relu(), [{"x": np.ones(2, np.float32)}], RUN_SECONDS)
+        if run.answer != "dies":
+            return ""
+        return (
+            f"no model runs there: one of a single Relu ends its process, too ({run.said}); it may need an older NumPy"
+        )
+
     def _disagreement(self, names: Sequence[str], number: int, values: Sequence[Value]) -> Disagreement | None:
         """Return the first output that disagrees by more than what roundings of the inputs do to the original."""
         case = self.cases[number]
@@ -88,6 +103,13 @@ class Trials:
             return run
         search = Searches(case, self.reference, self.host, RUN_SECONDS, time.monotonic() + _SEARCH_SECONDS)
         return replace(run, first_node=search.first_node(model))
+
+
+def one_relu() -> onnx.ModelProto:
+    """Return a model that every runtime runs."""
+    x, y = (helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [2]) for name in "xy")
+    graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "one_relu", [x], [y])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 11)], ir_version=6)
 
 
 @contextmanager
