@@ -255,6 +255,14 @@ class GroupedCommand(click.Command):
                 with formatter.section(title):
                     formatter.write_dl(records)
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Do as click, and say of each error which command it is about: click's parser does not say so of all."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as error:
+            error.ctx = error.ctx or ctx
+            raise
+
     def make_context(self, *arguments: Any, **options: Any) -> click.Context:
         """Do as click, and report an error of standard output."""
         with writing():

@@ -58,6 +58,9 @@ def find_sources(
     only_onnx: leave out OpenVINO IR, except files that the user named. seconds: the limit for listing a URL. Raises
     SplitgraphError (SG601) for a folder or a pattern without a model. Named files are not opened.
     """
+    if not arguments:
+        text = "there are no models: the list of sources is empty"
+        raise SplitgraphError(text, [diagnostic("SG601", text)])
     by_identity: dict[str, ModelSource] = {}
     for argument in arguments:
         sources = [

@@ -379,7 +379,7 @@ def _empty_at_run_time(examined: Examined, target: Target) -> Iterator[Diagnosti
 def _standing_for(target: Target) -> Iterator[Diagnostic]:
     """Say so if the target stands for a version that was not measured."""
     if not target.is_measured_version:
-        text = f"{target.title} {target.asked} was not measured; told is what {target.label} does"
+        text = f"{target.title} {target.asked} was not measured; the answers are those of {target.label}"
         yield diagnostic("SG708", text, "main", severity="info", help="")
 
 

@@ -105,7 +105,8 @@ def followed(situation: Situation, advice: Advice) -> str:
     text, comment, more = situation.typed.partition("  # ")
     words = shlex.split(text)
     models = _models(words)
-    given = [{"MODEL": models[0] if models else "model.onnx"}.get(word, word) for word in advice.words]
+    named = dict.fromkeys(("MODEL", "RESULT"), models[0] if models else "model.onnx")
+    given = [named.get(word, word) for word in advice.words]
     if given and not given[0].startswith("-"):
         # A command with its model is complete.
         words = [advice.verb]

@@ -49,6 +49,7 @@ CALLS = [
     ),
     Situation("convert model.onnx --opset 18 --explicit-lengths --no-verify", values={"--to": "split"}),
     Situation("reshape model.onnx --no-verify", values={"--input-shape": "x=2,4", "--batch": "M"}),
+    Situation("reshape model.onnx --no-verify --bind N=4", values={"--input-shape": "x=N,4", "--batch": "N"}),
     Situation("check --targets model.onnx", follows={"--targets": "check --targets"}),
     Situation("check --target mnn", follows={"--targets": "check --targets"}),
     Situation("check model.onnx", values={"--target": "mnn"}, follows={"check --targets": "check --targets"}),

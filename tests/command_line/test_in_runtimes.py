@@ -88,8 +88,8 @@ def test_a_runtime_that_is_not_installed(run: Run, model: str, folder: Path, mon
     assert f"not run in OpenCV, {advice}" in " ".join(out.split())
     # The version that was asked for is the one to install.
     out = run("check", model, "--target", "opencv@4.10", "--run", *missing)[1]
-    advice = "which is not installed here: pip install 'opencv-python-headless==4.10.*' in another Python, and name that with"
-    assert f"not run in OpenCV 4.10, {advice} --runtime-python PATH" in " ".join(out.split())
+    advice = "pip install 'opencv-python-headless==4.10.*' in another Python, and name that with --runtime-python PATH"
+    assert f"not run in OpenCV 4.10, which is not installed here: {advice}" in " ".join(out.split())
     code, out, _ = run("check", model, "--target", "opencv", "--run", "--json", *missing)
     document = json.loads(out)
     assert (code, wrong(document, "check")) == (3, [])

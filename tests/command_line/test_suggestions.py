@@ -25,6 +25,12 @@ def model(*nodes: onnx.NodeProto) -> onnx.ModelProto:
 ADD = model(helper.make_node("Add", ["x", "weight"], ["y"], name="add"))
 
 
+@pytest.mark.parametrize("call", [("reshape", "x.onnx", "--batch"), ("check", "x.onnx", "--frob"), ("infer",)])
+def test_a_wrong_call_names_the_help_of_its_command(call: tuple[str, ...], run: Run) -> None:
+    code, _, err = run(*call)
+    assert (code, err.splitlines()[-1]) == (2, f"Try 'splitgraph {call[0]} --help' for help.")
+
+
 @pytest.mark.parametrize(
     ("name", "known", "told"),
     [

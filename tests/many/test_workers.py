@@ -52,6 +52,7 @@ def codes(outcome: Outcome) -> list[str]:
         ("infer", [3], {}, "the sources of map_models are paths and URLs, not int"),
         ("infer", [("a", "b")], {}, "the sources of map_models are paths and URLs, not tuple"),
         ("verify", ["zoo"], {}, "the sources of verify are pairs of models, (before, after), not 'zoo'"),
+        ("infer", [], {}, "there are no models: the list of sources is empty"),
         ("infer", ["zoo"], {"exclude": ["*"]}, "--exclude leaves out every model of zoo"),
         ("upgrade", ["zoo"], {"opset": 18, "output": "zoo/a.onnx"}, "with many models -o is a folder"),
     ],

@@ -240,17 +240,16 @@ def _with_batch(
     """Return the shapes of all inputs with another first dimension. Inputs of weights and scalars have none."""
     firsts: dict[str, list[DimLike | str | None]] = {}
     weights = {tensor.name for tensor in model.graph.initializer}
-    for value in model.graph.input:
-        shape = value_type(value.type).shape
-        if value.name in weights or value.name in asked or not shape:
-            continue
-        firsts[value.name] = [batch, *shape[1:]]
-    found = {str(value_type(value.type).shape[0]) for value in model.graph.input if value.name in firsts}  # type: ignore[index]
-    if len(found) > 1:
-        listed = ", ".join(sorted(found))
+    typed = {value.name: value_type(value.type) for value in model.graph.input}
+    for name, each in typed.items():
+        if name not in weights and name not in asked and each.shape:
+            firsts[name] = [batch, *each.shape[1:]]
+    found = {name: str(typed[name].shape[0]) for name in firsts}  # type: ignore[index]
+    if len(set(found.values())) > 1:
+        listed = ", ".join(f"{first} in {name!r}" for name, first in found.items())
         raise SplitgraphError(
-            f"the first dimensions of the inputs are {listed}; one batch is not what they share. Give the shape of "
-            f"each input (shapes, reshape --input-shape)"
+            f"a batch is the first dimension of every input, and these differ: {listed}. Give the shape of each input "
+            "instead of a batch (shapes, reshape --input-shape)"
         )
     return firsts
 

@@ -282,7 +282,7 @@ def _unmeasured(check: TargetCheck) -> list[Diagnostic]:
     operators = list(dict.fromkeys(node.operator for node in nodes))
     named = ", ".join(operators[:_MOST_NAMED]) + (" and others" if len(operators) > _MOST_NAMED else "")
     text = f"it is not known whether {check.target.label} reads {len(nodes)} of {len(check.nodes)} nodes ({named})"
-    help = f"check --target {asked_name(check.target)} says what was not measured."
+    help = f"splitgraph check RESULT --target {asked_name(check.target)} says what was not measured."
     return [diagnostic("SG705", text, nodes[0].node, severity="info", help=help, target=check.target.key)]
 
 

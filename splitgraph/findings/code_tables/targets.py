@@ -37,8 +37,7 @@ TARGETS = {
         "no form that the target reads",
         "The model cannot be converted for the target: the runtime reads this node in no form that splitgraph can "
         "write.",
-        "The message names what is in the way. Give the dimensions fixed sizes, change the model, or use another "
-        "runtime.",
+        "Give the dimensions fixed sizes, change the model, or use another runtime.",
     ),
     "SG707": CodeInfo(
         "not always read by the target",

@@ -180,7 +180,7 @@ def fixed_symbols(
     for name, value in bind.items():
         if name not in names:
             mark = f"{name!r} marks unknown dimensions and names none" if marks_unknown(name) else ""
-            reason = mark or f"the model has no symbol {name!r}{meant(name, names)}"
+            reason = mark or f"no dimension of the first model is named {name!r}{meant(name, names)}"
             raise ValueError(f"{reason}; it has: {', '.join(sorted(names)) or 'none'}")
         if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 0:
             raise ValueError(f"the symbol {name!r} cannot be {value!r}; it is an integer of at least 0")

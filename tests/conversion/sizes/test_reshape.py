@@ -495,7 +495,7 @@ TWO = model("g (float[1, 4] x, float[3, 4] z) => (float[3, 4] y) { y = Add (x, z
         (HEAD, NewSizes({"x": ["2*N", 4, 4]}), "2*N needs 'N', which no dimension of the inputs becomes"),
         (LONGER, NewSizes({"x": [1, "T"], "mask": [1, "T + 2"]}), r"T \+ 2 would be 7 at the old sizes"),
         (BAKED, NewSizes({"x": ["B", "seq + 1", 2]}), "is seq, and would be seq .* 1; take another name"),
-        (TWO, NewSizes(None, "N"), "one batch is not what they share"),
+        (TWO, NewSizes(None, "N"), "a batch is the first dimension of every input, and these differ: "),
     ],
 )
 def test_wrong_sizes(made: ModelProto, sizes: NewSizes, said: str) -> None:
