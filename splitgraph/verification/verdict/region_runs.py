@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Collection, Mapping, Sequence, Set
 from functools import partial
 from itertools import islice
 from typing import NamedTuple
 
 from splitgraph.verification.engines.engine_process import Attempt
 from splitgraph.verification.inputs.other_amounts import with_other_amounts
+from splitgraph.verification.inputs.other_counts import with_other_counts
 from splitgraph.verification.models.model_pair import wrong_shapes
 from splitgraph.verification.regions.checking.check import LocalCheck
 from splitgraph.verification.regions.checking.checked import CheckedRegion
 from splitgraph.verification.regions.checking.inside import look_inside
 from splitgraph.verification.regions.checking.planted import Cut, PlantedFault, with_faults
 from splitgraph.verification.regions.checking.question import RegionQuestion
+from splitgraph.verification.regions.finding.constants import thresholds_of
 from splitgraph.verification.regions.finding.cut import cut_out
 from splitgraph.verification.regions.finding.find import FoundRegion, ModelRegions
 from splitgraph.verification.regions.sizes.size_limits import find_size_limits, lengths_of_two, unshared
@@ -49,6 +51,8 @@ class RegionRuns(NamedTuple):
         look_inside(local, runs.engine, runs.budget.judging_ends(checking), runs.budget)
         if local.ask():
             self._read_constants()
+        if self._run_with_counts():
+            local.settle(runs.engine, runs.budget.judging_ends(checking))
 
     def _run_with_amounts(self) -> bool:
         """Run the first model with other lengths, axes and offsets where inputs say these; return True if any do."""
@@ -62,9 +66,28 @@ class RegionRuns(NamedTuple):
             has_any = True
         return has_any
 
-    def _run_without_ending(self, attempts: Sequence[Attempt], limit: float) -> None:
+    def _run_with_counts(self) -> bool:
+        """Run the regions that read a dimension which elements decide, on inputs whose elements decide otherwise;
+        return True if there are any.
+        """
+        runs, local = self
+        counted, limit = local.counted(), runs.budget.checking_ends(runs.ran.seconds)
+        if not counted:
+            return False
+        before = runs.question.before
+        thresholds = thresholds_of(before.analysis.model, before.folder)
+        drawn = with_other_counts(runs.question.maker, [each.inputs for each in runs.accepted()], thresholds)
+        case = max(runs.given)[0]
+        attempts = [Attempt(case + number, 0, inputs) for number, inputs in enumerate(drawn, 1)]
+        if attempts and time.monotonic() < limit:
+            self._run_without_ending(attempts, limit, counted)
+        return bool(attempts)
+
+    def _run_without_ending(
+        self, attempts: Sequence[Attempt], limit: float, counted: Collection[int] | None = None
+    ) -> None:
         """Run the regions on inputs that need not be valid. Those that end the process, that the first model refuses,
-        or for which it gives other shapes than it declares prove nothing.
+        or for which it gives other shapes than it declares prove nothing. counted: see `LocalCheck.job`.
         """
         runs, local = self
         run = partial(runs.place.run, runs.engine, only_first=True)
@@ -77,13 +100,14 @@ class RegionRuns(NamedTuple):
             for attempt in attempts
             if (found := outputs.get((attempt.case, attempt.attempt))) and not wrong_shapes(declared, found)
         ]
-        ran = run(valid, max(limit - time.monotonic(), 0.0), regions=local.job(runs.sizes)) if valid else first
+        job = local.job(runs.sizes, counted=counted)
+        ran = run(valid, max(limit - time.monotonic(), 0.0), regions=job) if valid else first
         if ran.crashed is None and not any(failure.unsupported for failure in (*first.failures, *ran.failures)):
             local.add(ran)
         elif len(attempts) > 1 and time.monotonic() < limit:
             half = len(attempts) // 2
             for some in (attempts[:half], attempts[half:]):
-                self._run_without_ending(some, limit)
+                self._run_without_ending(some, limit, counted)
 
     def _run_at_limits(self) -> bool:
         """Run the models at sizes at which changed nodes decide something about sizes; return True if there are any."""

@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from splitgraph.options import ATOL_WRITTEN_OUT
 from splitgraph.verification.engines.engine_process import EngineRun, RegionRecord, Workplace
@@ -57,18 +57,35 @@ class LocalCheck:
 
     # On values of the first model --------------------------------------------------------------------------------
 
-    def job(self, sizes: Sequence[SymbolSizes], *, only_asks: bool = False) -> RegionJob | None:
+    def job(
+        self, sizes: Sequence[SymbolSizes], *, only_asks: bool = False, counted: Collection[int] | None = None
+    ) -> RegionJob | None:
         """Return what an engine process reads to check the regions while it runs the first model; None if there is
-        nothing to check. sizes: of the cases. only_asks: see `job_of`.
+        nothing to check. sizes: of the cases. only_asks, counted: see `job_of`.
         """
-        return self._job(sizes, {}, 0.0, only_asks=only_asks)
+        return self._job(sizes, {}, 0.0, only_asks=only_asks, counted=counted)
 
     def _job(
-        self, sizes: Sequence[SymbolSizes], drawn: Mapping[int, Sequence[int]], seconds: float, *, only_asks: bool
+        self,
+        sizes: Sequence[SymbolSizes],
+        drawn: Mapping[int, Sequence[int]],
+        seconds: float,
+        *,
+        only_asks: bool,
+        counted: Collection[int] | None = None,
     ) -> RegionJob | None:
         if self._uncaptured:
             return None
-        return job_of(self.question, self.members, self._kinds, sizes, drawn, seconds, only_asks=only_asks)
+        members, kinds = self.members, self._kinds
+        return job_of(self.question, members, kinds, sizes, drawn, seconds, only_asks=only_asks, counted=counted)
+
+    def counted(self) -> frozenset[int]:
+        """Return the numbers of the regions that read a dimension which elements of inputs may decide."""
+        return frozenset(
+            number
+            for number, member in enumerate(self.members)
+            if any(self.question.is_counted(border.before) for border in member.region.inputs)
+        )
 
     def add(self, run: EngineRun) -> bool:
         """Record what happened in a run; return True if it must be repeated, because a region ended the process."""

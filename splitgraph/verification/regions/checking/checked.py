@@ -72,6 +72,7 @@ class CheckedKind:
                 for number, asked in enumerate(self.asked)
                 if number not in self.read
             ],
+            has_changes=bool(self.changes),
         )
 
     def unread(self, *, is_needed: bool = True) -> list[ConstantChange]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from splitgraph.dim import evaluate
 from splitgraph.model.value_type import DTYPE_NUMBERS, UNKNOWN, ValueType
@@ -27,11 +27,13 @@ def job_of(
     seconds: float,
     *,
     only_asks: bool,
+    counted: Collection[int] | None = None,
 ) -> RegionJob | None:
     """Return the message; None if there is nothing to check.
 
     sizes: of the cases. drawn: the kinds to compare on drawn values, each with the cases that end the engine; seconds:
     for all of these. only_asks: nothing is compared, and only what the regions read of their constants is asked.
+    counted: the members to compare where elements of the inputs decide sizes; None for all, at sizes of the inputs.
     """
     needed = {
         number: [border.before for border in (*member.region.inputs, *member.region.outputs)]
@@ -40,7 +42,9 @@ def job_of(
     waiting = [
         number
         for number, member in enumerate(members)
-        if not member.kind.crashed and (not only_asks or member.kind.unread(is_needed=False))
+        if not member.kind.crashed
+        and (not only_asks or member.kind.unread(is_needed=False))
+        and (counted is None or number in counted)
     ]
     if not waiting:
         return None
@@ -65,6 +69,7 @@ def job_of(
         atol=atol,
         seed=question.seed,
         only_asks=only_asks,
+        counts=counted is not None,
     )
 
 

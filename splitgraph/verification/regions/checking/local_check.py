@@ -101,7 +101,7 @@ class Regions:
 
     def __init__(self, job: RegionJob, folder: Path, load: Load) -> None:
         self._folder, self.job = folder, job
-        self.kinds = [RegionKind(kind, folder, load) for kind in job.kinds]
+        self.kinds = [RegionKind(kind, folder, load, counts=job.counts) for kind in job.kinds]
         captured = set(job.captured)
         self.batches = [
             Batch(batch, [name for name in self._values_needed(batch) if name in captured]) for batch in job.batches
@@ -290,7 +290,8 @@ def _compare(
             # It lacks something, such as memory, which says nothing about the models.
             run.unchecked = run.unchecked or reason_of(error)
             return None
-        if any(map(_is_empty, inputs.values())) or all(map(_is_empty, before)):
+        is_empty = any(map(_is_empty, inputs.values())) or all(map(_is_empty, before))
+        if is_empty and not region.must_take_empty:
             # Models also run with dimensions of size 0, where a failure says nothing, and nothing is to be compared
             # where the first one gives nothing, as a window gives that is larger than its data. Where the size was
             # asked for, the second model as a whole fails, too.

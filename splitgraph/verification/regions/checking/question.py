@@ -9,6 +9,7 @@ from pathlib import Path
 
 import onnx
 
+from splitgraph.dim import symbols_of
 from splitgraph.model.value_type import UNKNOWN, ValueType
 from splitgraph.verification.models.dependence import values_of_elements
 from splitgraph.verification.models.model_pair import ComparedModel, caller_inputs, default_names
@@ -81,6 +82,18 @@ class RegionQuestion:
     def is_drawable(self, name: str) -> bool:
         """Return True for a value of the first model that may change."""
         return name in self._changing
+
+    @cached_property
+    def _input_symbols(self) -> frozenset[str]:
+        declared = (self.types.get(name, UNKNOWN).shape or () for name in caller_inputs(self.first))
+        return frozenset(name for shape in declared for dim in shape if dim is not None for name in symbols_of(dim))
+
+    def is_counted(self, name: str) -> bool:
+        """Return True for a value of the first model with a dimension that no size of an input gives: elements of
+        inputs may decide it.
+        """
+        shape = self.types.get(name, UNKNOWN).shape
+        return shape is None or any(dim is None or not symbols_of(dim) <= self._input_symbols for dim in shape)
 
     def is_always_empty(self, name: str) -> bool:
         """Return True for a value of the first model that never has elements."""

@@ -35,7 +35,8 @@ class KindMessage(NamedTuple):
     files: the model before and after. fixed: the positions of inputs that do not change. signed: those of outputs in
     which 0.0 and -0.0 are not the same. ranges: of each input. is_exact: nothing is allowed. regroups: see `Arbiter`.
     has_jumps: drawn values include those at which results jump. open_axes: of inputs that may get other sizes, each
-    position with its axes. named_axes: groups of axes that have one size, each as positions with axes.
+    position with its axes. named_axes: groups of axes that have one size, each as positions with axes. has_changes:
+    constants of both sides differ.
     """
 
     files: Sequence[FileOfModel]
@@ -48,6 +49,7 @@ class KindMessage(NamedTuple):
     open_axes: Sequence[tuple[int, Sequence[int]]]
     named_axes: Sequence[Sequence[tuple[int, int]]]
     asked: Sequence[AskedCopies]
+    has_changes: bool
 
 
 class MemberMessage(NamedTuple):
@@ -75,7 +77,8 @@ class RegionJob(NamedTuple):
 
     outputs: the names of the first model's outputs. captured: those of its inner values that are needed. batches:
     members whose values fit in memory together. drawn: nothing else is done if there are any. seconds: for all drawn
-    values. only_asks: nothing is compared, and only what the regions read of their constants is asked.
+    values. only_asks: nothing is compared, and only what the regions read of their constants is asked. counts: elements
+    of the inputs decide sizes, so that a size of 0 is one that the models have to take.
     """
 
     outputs: Sequence[str]
@@ -89,6 +92,7 @@ class RegionJob(NamedTuple):
     atol: float
     seed: int
     only_asks: bool
+    counts: bool
 
     @classmethod
     def from_json(cls, document: Sequence[Any]) -> RegionJob:

@@ -30,7 +30,8 @@ Load = Callable[[Path, Path | None], Loaded]
 class RegionKind:
     """The models of a region, before and after. They are loaded for the types of the values that reach them."""
 
-    def __init__(self, message: KindMessage, folder: Path, load: Load) -> None:
+    def __init__(self, message: KindMessage, folder: Path, load: Load, *, counts: bool = False) -> None:
+        """counts: elements of inputs decide sizes (see `RegionJob`)."""
         self._paths = [folder / file.path for file in message.files]
         self._folders = [None if file.folder is None else Path(file.folder) for file in message.files]
         self._loaded: dict[tuple[Path, tuple[bytes, ...]], Loaded] = {}
@@ -43,6 +44,7 @@ class RegionKind:
         # Of a sequence without elements, or an optional without one.
         self.declared: Mapping[str, str] = {}
         self.is_exact, self.regroups, self.has_jumps = message.is_exact, message.regroups, message.has_jumps
+        self.must_take_empty = counts and message.has_changes
         # Copies with other elements of constants, by the number of what they ask (see `reading`), and what was read.
         self._asked = message.asked
         self.read: set[int] = set()

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import onnx
 
+from splitgraph.model.schemas.kinds import COMPARED
 from splitgraph.verification.models.model_files import elements_of, scoped_nodes
 from splitgraph.verification.values import Array
 
@@ -51,6 +52,8 @@ _NUMBERS = (_Kind.FLOAT, _Kind.FLOATS, _Kind.INT, _Kind.INTS)
 _COMPARED = (_Kind.FLOATS, _Kind.INTS, _Kind.STRINGS, _Kind.FLOAT)
 # Attributes that name an element type.
 _TYPES = frozenset({"to", "dtype", "output_dtype", "stash_type"})
+# They compare numbers with others, which may be constants.
+_COMPARING = COMPARED | {"NonMaxSuppression"}
 # The input at which a node reads a constant that is its own attribute.
 ATTRIBUTE = -1
 
@@ -102,6 +105,16 @@ def held_constants(model: onnx.ModelProto, *, has_all_attributes: bool = False) 
             bodies = (attribute.g, *attribute.graphs) if attribute.HasField("g") else attribute.graphs
             found += (constant for body in bodies for constant in _initializers(body, readers))
     return found
+
+
+def thresholds_of(model: onnx.ModelProto, folder: Path | None) -> list[float]:
+    """Return the single numbers that a model compares values with, in its order."""
+    found = (
+        constant.elements(folder)
+        for constant in held_constants(model)
+        if constant.size == 1 and any(operator in _COMPARING for operator, _ in constant.readers)
+    )
+    return [float(array.item()) for array in found if array.dtype.kind in "iuf"]
 
 
 def _initializers(graph: onnx.GraphProto, readers: Mapping[str, Sequence[tuple[str, int]]]) -> Iterator[HeldConstant]:
