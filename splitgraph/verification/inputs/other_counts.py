@@ -13,53 +13,52 @@ from typing import Any
 import numpy as np
 
 from splitgraph.verification.inputs.input_maker import InputMaker
-from splitgraph.verification.values import Array, Value
+from splitgraph.verification.values import Array, Value, tensors_of
 
-# So many thresholds of a model are met from both sides, and so many inputs are made from each of the accepted ones.
-_MOST_THRESHOLDS, _MOST_INPUTS, _MOST_BASES = 8, 16, 2
+# So many thresholds of a model are met from both sides, and so many inputs are made.
+_MOST_THRESHOLDS, _MOST_INPUTS = 8, 16
+# The numbers that elements get in turn; None leaves an element as it is.
+Pattern = tuple["float | None", ...]
 
 
 def with_other_counts(
     maker: InputMaker, accepted: Sequence[Mapping[str, Value]], thresholds: Iterable[float]
 ) -> Iterator[dict[str, Value]]:
-    """Yield accepted inputs with other elements in all tensors that are drawn. thresholds: numbers of the model, with
-    which elements may be compared.
+    """Yield the largest accepted inputs with other elements in all tensors that are drawn. thresholds: numbers of the
+    model, with which elements may be compared.
     """
     names = [maker.shared_name(name) for name in maker.varying()]
+    base = max(accepted, key=_size_of, default={})
+    drawn = {name: value for name in names if isinstance(value := base.get(name), np.ndarray) and value.size}
     met = list(dict.fromkeys(thresholds))[:_MOST_THRESHOLDS]
-    for base in accepted[:_MOST_BASES]:
-        drawn = {name: value for name in names if isinstance(value := base.get(name), np.ndarray) and value.size}
-        ways = ({name: way(value) for name, value in drawn.items()} for way in _ways(met))
-        for other in islice(ways, _MOST_INPUTS) if drawn else ():
-            yield {**base, **other}
+    for pattern in islice(patterns(met), _MOST_INPUTS) if drawn else ():
+        yield {**base, **{name: filled(value, pattern) for name, value in drawn.items()}}
 
 
-def _ways(thresholds: Sequence[float]) -> Iterator[_Way]:
-    """Yield what is made of each tensor: some or all elements are 0, equal, or beyond a threshold."""
-    yield _Way([0])
-    yield _Way([0, None])
-    yield _Way([None, None, 0])
-    yield _Way([1])
+def _size_of(inputs: Mapping[str, Value]) -> int:
+    return sum(array.size for value in inputs.values() for array in tensors_of(value))
+
+
+def patterns(thresholds: Sequence[float]) -> Iterator[Pattern]:
+    """Yield what is put into each tensor: some or all elements are 0, equal, or beyond a threshold."""
+    yield (0,)
+    yield 0, None
+    yield None, None, 0
+    yield (1,)
     for threshold in thresholds:
-        beyond = [threshold - max(abs(threshold), 1), threshold + max(abs(threshold), 1)]
-        yield _Way(beyond[:1])
-        yield _Way(beyond)
-        yield _Way(beyond[1:])
+        below, above = threshold - max(abs(threshold), 1), threshold + max(abs(threshold), 1)
+        yield (below,)
+        yield below, above
+        yield (above,)
 
 
-class _Way:
-    """Puts numbers into a tensor in turn. pattern: the numbers; None leaves an element as it is."""
-
-    def __init__(self, pattern: Sequence[float | None]) -> None:
-        self._pattern = pattern
-
-    def __call__(self, value: Array) -> Array:
-        """Return a copy with the numbers; text, and numbers that the type does not have, stay."""
-        made: Array = value.copy()
-        for place, number in enumerate(self._pattern):
-            if number is not None and _has(value.dtype, number):
-                made.reshape(-1)[place :: len(self._pattern)] = number
-        return made
+def filled(value: Array, pattern: Pattern) -> Array:
+    """Return a copy with the numbers of a pattern in turn; text, and numbers that the type does not have, stay."""
+    made: Array = value.copy()
+    for place, number in enumerate(pattern):
+        if number is not None and _has(value.dtype, number):
+            made.reshape(-1)[place :: len(pattern)] = number
+    return made
 
 
 def _has(dtype: np.dtype[Any], number: float) -> bool:

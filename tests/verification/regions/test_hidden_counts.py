@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import splitgraph
-from splitgraph.verification.inputs.other_counts import _ways
+from splitgraph.verification.inputs.other_counts import filled, patterns
 
 from .model_pairs import Pair, find_difference, show_difference
 
@@ -69,7 +69,7 @@ def test_other_counts_raise_no_alarm(name: str) -> None:
     assert found.verdict == "equal", found
 
 
-WAYS = {
+FILLED = {
     "float32": (
         F([5, 6, 7]),
         [F([0, 0, 0]), F([0, 6, 0]), F([5, 6, 0]), F([1, 1, 1]), F([-1, -1, -1]), F([-1, 1, -1])],
@@ -80,10 +80,10 @@ WAYS = {
 }
 
 
-@pytest.mark.parametrize("name", WAYS)
-def test_ways(name: str) -> None:
-    value, expected = WAYS[name]
-    made = [way(value) for way in _ways([0.0])]
+@pytest.mark.parametrize("name", FILLED)
+def test_filled(name: str) -> None:
+    value, expected = FILLED[name]
+    made = [filled(value, pattern) for pattern in patterns([0.0])]
     for found, wanted in zip(made, expected, strict=False):
         assert found.dtype == value.dtype
         np.testing.assert_array_equal(found, wanted)
