@@ -20,6 +20,8 @@ def test_results_are_one_short_line() -> None:
     assert repr(splitgraph.check(MODEL, "mnn")).startswith("<TargetFindings: mnn@")
     assert repr(splitgraph.diff(MODEL, rewrite.model)).startswith("<ModelDifference: 1 parts, 2 nodes, 0 values")
     assert len(repr(splitgraph.verify(MODEL, rewrite.model))) < 120
+    (outcome,) = splitgraph.map_models("infer", [MODEL], jobs=1)
+    assert repr(outcome) == f"<Outcome: infer {MODEL}: clean, no findings>"
 
 
 def test_a_split_is_one_short_line() -> None:

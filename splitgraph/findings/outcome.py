@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
-from splitgraph.findings.diagnostics import Diagnostic, SplitgraphError
+from splitgraph.findings.diagnostics import Diagnostic, SplitgraphError, findings_phrase
 from splitgraph.findings.exit_codes import CLEAN, FINDINGS, INTERNAL_ERROR, NOT_CHECKED, WRONG_USAGE
 
 Verb = Literal["infer", "upgrade", "downgrade", "convert", "reshape", "check", "verify", "report"]
@@ -87,6 +87,11 @@ class Outcome:
     seconds: float = 0.0
     files: Mapping[str, str] = field(default_factory=dict)
     options: str = ""
+
+    def __repr__(self) -> str:
+        """Return what a notebook shows: the verb, the model, what became of it, and how much was found."""
+        told = [self.status, f"wrote {self.output}" if self.output else "", findings_phrase(self.diagnostics)]
+        return f"<Outcome: {self.verb} {self.model}: {', '.join(filter(None, told))}>"
 
     @property
     def ok(self) -> bool:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 from splitgraph import api
 from splitgraph.findings.diagnostics import SplitgraphError
+from splitgraph.findings.near_names import meant
 from splitgraph.findings.outcome import REWRITING, Outcome, Verb
 from splitgraph.many.plan import JobList, Limits, plan_jobs, plan_pairs
 from splitgraph.many.run_jobs import Workers, run_jobs
@@ -108,8 +109,12 @@ def _planned(
     options: Mapping[str, Any],
 ) -> JobList:
     known = {name: value for name, value in options.items() if name not in ("force", "external_data", "skip_newer")}
+    signature = inspect.signature(getattr(api, verb))
+    for name in (name for name in known if name not in signature.parameters):
+        near = meant(name, signature.parameters)
+        raise SplitgraphError(f"map_models({verb!r}, ...): got an unexpected keyword argument {name!r}{near}")
     try:
-        inspect.signature(getattr(api, verb)).bind("", *([""] if verb == "verify" else []), **known)
+        signature.bind("", *([""] if verb == "verify" else []), **known)
     except TypeError as error:
         raise SplitgraphError(f"map_models({verb!r}, ...): {error}") from error
     task = _task(verb, options, TIMEOUT if limits.seconds is None else limits.seconds, writes=output is not None)

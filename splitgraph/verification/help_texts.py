@@ -62,6 +62,11 @@ def after_failure(engine: str, others: Sequence[str]) -> str:
     return "There was no other engine to try." if lacking is None else installing(lacking)
 
 
+def where_little_shows(reason: str) -> str:
+    """Return what to do if what ran does not show that models are equal. reason: what is told of that."""
+    return LONGER if "no time" in reason else INPUTS
+
+
 def where_engines_fail(wanted: str, engine: str, reason: str) -> str:
     """Return what to do if no engine ran the models.
 

@@ -44,6 +44,12 @@ def codes(outcome: Outcome) -> list[str]:
     [
         ("frobnicate", ["zoo"], {}, "there is no verb 'frobnicate' for many models; there are: infer, upgrade"),
         ("infer", ["zoo"], {"opset": 18}, "map_models('infer', ...): got an unexpected keyword argument 'opset'"),
+        (
+            "upgrade",
+            ["zoo"],
+            {"opst": 18},
+            "map_models('upgrade', ...): got an unexpected keyword argument 'opst'; did you mean 'opset'?",
+        ),
         ("upgrade", ["zoo"], {}, "map_models('upgrade', ...): missing a required argument: 'opset'"),
         ("infer", ["zoo"], {"jobs": 2, "executor": object()}, "the executor decides how many models run at a time"),
         ("infer", ["zoo"], {"jobs": "2"}, "jobs is '2'; it must be an integer of at least 1"),

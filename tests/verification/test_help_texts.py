@@ -33,6 +33,17 @@ REASONS = [
 ]
 
 
+@pytest.mark.parametrize(
+    ("reason", "expected"),
+    [
+        ("not verified: `c` differs at [1], and there was no time to find an input that reads it", help_texts.LONGER),
+        ("not verified: `c` differs at [1], and no input was found that reads it", help_texts.INPUTS),
+    ],
+)
+def test_more_time_is_advised_where_time_was_short(reason: str, expected: str) -> None:
+    assert help_texts.where_little_shows(reason) == expected
+
+
 @pytest.mark.parametrize(("reason", "expected"), REASONS)
 def test_the_advice_fits_the_reason(reason: str, expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(help_texts, "is_installed", lambda engine: True)

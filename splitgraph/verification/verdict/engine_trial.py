@@ -152,7 +152,7 @@ class EngineTrial:
         if not told:
             return outcome
         text = f"not verified: {'; '.join(told)}"
-        self.notes.append(diagnostic("SG506", text, severity="warning", help=help_texts.INPUTS))
+        self.notes.append(diagnostic("SG506", text, severity="warning", help=help_texts.where_little_shows(text)))
         return replace(outcome, verdict="not-run")
 
     # Notes -------------------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ def unchecked_note(unchecked: Sequence[Region]) -> Diagnostic:
     if alone:
         told.append(f"the outputs are equal, but parts that differ could not be checked alone: {_listed(alone, ', ')}")
     text = f"not verified: {_listed(told, '; ')}"
-    return diagnostic("SG506", text, severity="warning", help=help_texts.INPUTS)
+    return diagnostic("SG506", text, severity="warning", help=help_texts.where_little_shows(text))
 
 
 def _listed(texts: Sequence[str], separator: str) -> str:
