@@ -336,13 +336,19 @@ def _axis(split: SplitReport) -> str:
 
 def _obligations(analysis: Analysis, with_values: bool, brief: bool) -> list[Block]:
     """Return what must hold of the symbols, of generated ones only where a split requires it or every value is
-    shown; and beneath, what is assumed of them.
+    shown; what a generated symbol of an input, an output or a split stands for; and beneath, what is assumed of them.
     """
     of_splits = {text for split in analysis.splits for text in split.obligations}
+    shown = _shown_symbols(analysis) & analysis.generated
     rows = [
         (abridged(f"requires {obligation}{_where(obligation)}", LONGEST_TEXT), _who(list(map(_node, locations)), brief))
         for obligation, locations in analysis.required_by.items()
         if with_values or analysis.generated.isdisjoint(obligation.symbols) or str(obligation) in of_splits
+    ]
+    rows += [
+        (abridged(f"with {obligation}", LONGEST_TEXT), "")
+        for obligation, locations in analysis.required_by.items()
+        if not with_values and not locations and str(obligation.lhs) in shown
     ]
     rows += [
         (
@@ -354,6 +360,14 @@ def _obligations(analysis: Analysis, with_values: bool, brief: bool) -> list[Blo
     if not rows:
         return []
     return [table(("", ""), ("yellow", "dim"), rows), BLANK]
+
+
+def _shown_symbols(analysis: Analysis) -> set[str]:
+    """Return the symbols of the dimensions that the page shows of inputs, outputs and splits."""
+    values = [*analysis.inputs.values(), *analysis.outputs.values(), *(split.input for split in analysis.splits)]
+    dims = [dim for value in values for dim in value.shape or ()]
+    dims += [length for split in analysis.splits for length in split.lengths]
+    return {name for dim in dims if not isinstance(dim, int | None) for name in dim.symbols}
 
 
 def _where(required: Obligation) -> str:

@@ -106,6 +106,20 @@ def test_infer_shows_what_the_model_requires(run: Run, folder: Path) -> None:
     assert "  requires M % 3 == 0  s\n" in out
 
 
+def test_infer_shows_what_a_generated_symbol_of_an_output_stands_for(run: Run, folder: Path) -> None:
+    """A name such as batch-size stands in no expression, so that its double has a name of its own."""
+    doubled = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["" : 17]>
+        g (float[N, "batch-size"] x) => (float[N, M] y) { y = Concat <axis = 1> (x, x) }""")
+    doubled.graph.output[0].type.tensor_type.ClearField("shape")
+    onnx.save(doubled, "model.onnx")
+    code, out, _ = run("infer", "model.onnx")
+    assert code == 0
+    assert "  output  y  float32[N, unk0]\n" in out
+    assert "\n  with unk0 == 2*[batch-size]\n" in out
+    # With every value, all symbols are listed as they were.
+    assert out.count("unk0 ==") == run("infer", "model.onnx", "--all")[1].count("unk0 ==") == 1
+
+
 def test_infer_with_bindings_and_shapes(run: Run, folder: Path) -> None:
     assert "float32[4, 6]" in run("infer", "model.onnx", "--bind", "N=4")[1]
     assert "float32[B + 1, 6]" in run("infer", "model.onnx", "--input-shape", "x=B + 1,6")[1]
