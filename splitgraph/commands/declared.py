@@ -188,7 +188,7 @@ def reshape(**options: Any) -> int:
     splitgraph reshape models/ --batch 8 -o out/      (a folder)
     """
     if not options["shapes"] and options["batch"] is None:
-        also = "; infer MODEL --bind N=4 -o OUT fixes dimensions that have a name" if options["bind"] else ""
+        also = "; a dimension with a name gets its number there, too" if options["bind"] else ""
         raise click.UsageError(f"Give the shape of an input with --input-shape, or a batch with --batch{also}.")
     return _rewrite("reshape", options)
 
