@@ -149,34 +149,19 @@ unchanged("QuantizeLinear DequantizeLinear", 19, 21, 23, 24, 25, 28)
 def quantize_by_arithmetic(node: NodeAtBoundary) -> None:
     """Compute what the document says: x / scale in the precision of the scale, rounded to even, plus the zero point,
     saturated. float32 holds every sum that saturation leaves.
-
-    The node stays where it has one scale, and where only output_dtype is in the way.
     """
-    dtype = _quantized_dtype(node)
-    if node.upper.since_version == 13 and _has_one_scale(node):
+    dtype, version = _quantized_dtype(node), node.upper.since_version
+    if _stays_quantization(node, dtype):
         return
-    if node.upper.since_version == 21 and _zero_point_tells_type(node, dtype):
-        return
-    # Below 23 the data has the type of the scale.
-    is_of_scale = node.known_dtype(0) == node.known_dtype(1)
-    if node.upper.since_version == 23 and is_of_scale and _says_type_of_scale(node, "precision"):
-        return
-    precision = DTYPE_NAMES[node.known_value("precision", 0) or DTYPE_NUMBERS[node.known_dtype(1)]]
-    f = Formula(node)
-    if dtype.startswith("float8") and node.upper.since_version == 23 and precision in _DIVIDED_AT_21:
-        for index in (0, 1):
-            node.known_dtype(index)
-            node.inputs[index] = f.input(index).cast(precision).name
-        node.drop("precision", why="data and scale are of the type to divide in")
-        return
-    if dtype.startswith("float8") and node.upper.since_version == 21:
+    f, precision = Formula(node), _division_dtype(node)
+    if dtype.startswith("float8") and version == 21:
         # The zero point is 0, and Cast rounds and saturates as the operator does.
         steps, saturate = f.input(0) / alignment(node, f)(f.input(1)), node.known_value("saturate", 1)
         f.give(f.apply("Cast", steps, gives=dtype, to=DTYPE_NUMBERS[dtype], saturate=saturate))
         return
     if dtype not in _RANGES:
         raise Inexact(f"quantization to {dtype} is written with no other operators")
-    if node.upper.since_version == 10:
+    if version == 10:
         # Round, and Clip with inputs, are newer than opset 9.
         node.dialect = 11
     # Quotients of integers are rounded, not cut off: float64 holds them precisely enough.
@@ -190,6 +175,36 @@ def quantize_by_arithmetic(node: NodeAtBoundary) -> None:
         rounded = rounded + aligned(f.input(2, dtype)).cast("float32")
     low, high = (f.number(bound, "float32") for bound in _RANGES[dtype])
     f.give(f.apply("Clip", rounded, low, high).cast(dtype))
+
+
+def _stays_quantization(node: NodeAtBoundary, dtype: str) -> bool:
+    """Return True where the node stays a QuantizeLinear, with other attributes and inputs: below 13 with one scale,
+    below 21 where only output_dtype is in the way, below 23 where only precision is. dtype: of the result.
+    """
+    version = node.upper.since_version
+    if version == 13:
+        return _has_one_scale(node)
+    if version == 21:
+        return _zero_point_tells_type(node, dtype)
+    if version != 23:
+        return False
+    # Below 23 the data has the type of the scale.
+    if node.known_dtype(0) == node.known_dtype(1) and _says_type_of_scale(node, "precision"):
+        return True
+    precision = _division_dtype(node)
+    if not dtype.startswith("float8") or precision not in _DIVIDED_AT_21:
+        return False
+    f = Formula(node)
+    for index in (0, 1):
+        node.inputs[index] = f.input(index).cast(precision).name
+    node.drop("precision", why="data and scale are of the type to divide in")
+    return True
+
+
+def _division_dtype(node: NodeAtBoundary) -> str:
+    """Return the element type in which the data is divided by the scale."""
+    node.known_dtype(0)  # is cast to it, which needs a known type
+    return DTYPE_NAMES[node.known_value("precision", 0) or DTYPE_NUMBERS[node.known_dtype(1)]]
 
 
 @downward("DynamicQuantizeLinear", 11)

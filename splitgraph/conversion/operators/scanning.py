@@ -275,41 +275,48 @@ def accumulate_by_scan(node: NodeAtBoundary) -> None:
     Where the axis is known only at run time, the data is reshaped to three dimensions first: those before the axis, the
     axis, and those behind it.
     """
-    dtype, rank, f = node.known_dtype(), node.known_rank(), Formula(node)
-    operator, neutral = _STEPS[node.op_type]
-    exclusive, reverse = node.known_value_or_default("exclusive"), node.known_value_or_default("reverse")
-    if exclusive or dtype.startswith(("int", "uint")):
-        neutral = abs(neutral)
-    known, data = node.elements(1), f.input(0)
-    if 0 in (node.input_type(0).shape or ()):
+    node.known_dtype()
+    rank, f = node.known_rank(), Formula(node)
+    axis, data, known_shape = node.elements(1), f.input(0), node.input_type(0).shape or ()
+    if 0 in known_shape:
         f.give(data)
         return
     shape = given_shape = f.shape(data.name)
-    axis, is_dense = 1, has_no_zero(node, data.name)
+    is_dense = has_no_zero(node, data.name)
     if not is_dense:
         # Scan of onnxruntime fails at a dimension of 0, or divides by it; Scan of the reference evaluator loses others.
         data, shape = _without_empty(data, shape)
-    if known is None:
+    if axis is None:
         before, behind = _sizes_around(f, f.input(1).cast("int64").reshape(1), shape, rank)
         data = data.shaped(f.joined([before, f.number([-1]), behind]))
-        state_shape = f.joined([before, behind])
+        totals = _running_totals(node, f, data, 1, f.joined([before, behind]), 2).shaped(shape)
     else:
-        axis = int(known.reshape(-1)[0]) % rank
-        state_shape = shape.take([place for place in range(rank) if place != axis])
+        known_axis = int(axis.reshape(-1)[0]) % rank
+        others = [place for place in range(rank) if place != known_axis]
+        totals = _running_totals(node, f, data, known_axis, shape.take(others), len(others))
+    f.give(totals if is_dense else _cut_to(totals, given_shape, known_shape))
+
+
+def _running_totals(node: NodeAtBoundary, f: Formula, data: Term, axis: int, shape: Term, rank: int) -> Term:
+    """Return the sums or products of the data up to each place along an axis, written as a Scan. shape, rank: of a
+    slice at one place.
+    """
+    dtype, (operator, neutral) = node.known_dtype(), _STEPS[node.op_type]
+    is_exclusive, is_reverse = (bool(node.known_value_or_default(name)) for name in ("exclusive", "reverse"))
+    if is_exclusive or dtype.startswith(("int", "uint")):
+        # Exclusive sums begin with the neutral element, which has to be 0 there; integers have no -0.
+        neutral = abs(neutral)
     start = helper.make_tensor("", DTYPE_NUMBERS[dtype], [1], [neutral])
-    state, directions = f.apply("ConstantOfShape", state_shape, gives=dtype, value=start), [1] if reverse else None
+    state, directions = f.apply("ConstantOfShape", shape, gives=dtype, value=start), [1] if is_reverse else None
     attributes = {
-        "body": _scan_body(node, operator, dtype, rank - 1 if known is not None else 2, bool(exclusive)),
+        "body": _scan_body(node, operator, dtype, rank, is_exclusive),
         "num_scan_inputs": 1,
         "scan_input_axes": [axis],
         "scan_output_axes": [axis],
         "scan_input_directions": directions,
         "scan_output_directions": directions,
     }
-    totals = f.write("Scan", [state, data], dtype, dtype, **attributes)[1]
-    if known is None:
-        totals = totals.shaped(shape)
-    f.give(totals if is_dense else _cut_to(totals, given_shape, node.input_type(0).shape or ()))
+    return f.write("Scan", [state, data], dtype, dtype, **attributes)[1]
 
 
 def _sizes_around(f: Formula, axis: Term, shape: Term, rank: int) -> list[Term]:

@@ -226,23 +226,14 @@ def _greatest_of_slices(node: NodeAtBoundary) -> None:
     kernel: Sequence[int] = node.known_value("kernel_shape")
     sizes, windows = _spatial_sizes(node), _windows(node)
     dilations = node.known_value("dilations")
+    places = [range(0, k * d, d) for k, d in zip(kernel, dilations, strict=True)]
     counts = [window.count(size, up=False) for window, size in zip(windows, sizes, strict=True)]
     if min(counts) < 1:
         raise Inexact(_NO_WINDOW)
     if prod(kernel) > MAX_ITEMS:
         raise Inexact(f"a window of {prod(kernel):,} elements takes as many slices")
-    if sum(counts) > MAX_WRITTEN:
-        raise Inexact(f"whether each of {max(counts):,} windows along an axis holds an element takes long to find out")
-    places = [list(range(0, k * d, d)) for k, d in zip(kernel, dilations, strict=True)]
-    for window, size, count, axis in zip(windows, sizes, counts, places, strict=True):
-        starts = [index * window.stride - window.begin for index in range(count)]
-        if not all(any(0 <= start + place < size for place in axis) for start in starts):
-            raise Inexact("a window holds nothing but padding, and what it gives is not specified")
-    begins, ends = ([getattr(window, side) for window in windows] for side in ("begin", "end"))
-    data = node.inputs[0]
-    if any(begins + ends):
-        pads = [0, 0, *begins, 0, 0, *ends]
-        data = node.write("Pad", [data], "padded", pads=pads, mode="constant", value=float("-inf"))
+    _require_elements(windows, sizes, counts, places)
+    data = _padded_by_least(node, windows)
     axes, ones, strides = list(range(2, len(kernel) + 2)), [1] * len(kernel), [window.stride for window in windows]
     spans = [(count - 1) * stride + 1 for count, stride in zip(counts, strides, strict=True)]
     slices = []
@@ -250,10 +241,34 @@ def _greatest_of_slices(node: NodeAtBoundary) -> None:
         stops = [place + span for place, span in zip(corner, spans, strict=True)]
         part = node.write("Slice", [data], "slice", starts=list(corner), ends=stops, axes=axes)
         if any(stride > 1 for stride in strides):
+            # Below 10, Slice has no steps: a pool with windows of one element strides.
             part = node.write("MaxPool", [part], "kept", kernel_shape=ones, strides=strides)
         slices.append(part)
     del node.outputs[1:]
     node.replace("Max", slices)
+
+
+def _require_elements(
+    windows: Sequence[_Window], sizes: Sequence[int], counts: Sequence[int], places: Sequence[Sequence[int]]
+) -> None:
+    """Refuse windows of which one holds nothing but padding. Each argument is by axis. sizes: of the input. counts: of
+    the windows. places: in a window, from its start.
+    """
+    if sum(counts) > MAX_WRITTEN:
+        raise Inexact(f"whether each of {max(counts):,} windows along an axis holds an element takes long to find out")
+    for window, size, count, axis in zip(windows, sizes, counts, places, strict=True):
+        starts = [index * window.stride - window.begin for index in range(count)]
+        if not all(any(0 <= start + place < size for place in axis) for start in starts):
+            raise Inexact("a window holds nothing but padding, and what it gives is not specified")
+
+
+def _padded_by_least(node: NodeAtBoundary, windows: Sequence[_Window]) -> str:
+    """Return the name of the data with its padding, which no maximum takes; of the data itself if there is none."""
+    pads = [[window.begin for window in windows], [window.end for window in windows]]
+    if not any(pads[0] + pads[1]):
+        return node.inputs[0]
+    wide = [0, 0, *pads[0], 0, 0, *pads[1]]
+    return node.write("Pad", [node.inputs[0]], "padded", pads=wide, mode="constant", value=float("-inf"))
 
 
 def _drop_auto_pad(node: NodeAtBoundary) -> None:

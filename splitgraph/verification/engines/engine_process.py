@@ -240,8 +240,8 @@ def _run_worker(key: str, folder: Path, limits: ProcessLimits) -> str:
 
 
 def _collect(folder: Path, abnormal: str, memory: int) -> EngineRun:
-    """Read the events of a worker. abnormal: why its process did not end normally, "" if it did. memory: the limit in
-    bytes, 0 for none.
+    """Return what the events of a worker say. abnormal: why its process did not end normally, "" if it did. memory: the
+    limit in bytes, 0 for none.
     """
     run = EngineRun()
     last: dict[str, Any] = {"event": "start", "stage": "load", "model": 0}
@@ -251,34 +251,16 @@ def _collect(folder: Path, abnormal: str, memory: int) -> EngineRun:
         last = event
         if event.get("stage") in ("region", "drawn"):
             _add_region(run, folder, event)
-        elif event["event"] == "refused":
-            run.refused = event["reason"]
-        elif event["event"] == "end" and event["stage"] == "load":
-            run.providers += (name for name in event["providers"] if name not in run.providers)
-            run.idle += (name for name in event["idle"] if name not in run.idle)
-            run.opsets |= {event["model"]: event["opset"]} if event["opset"] else {}
-        elif event["event"] == "parts":
-            run.parting = event["value"], event["case"], event["reason"]
-        elif event["event"] == "deviates":
-            run.deviating[event["model"]] = event["reason"]
-        elif event["event"] == "failed" and event["stage"] == "deploy":
-            run.undeployed.setdefault(event["model"], {})[event["level"]] = event["reason"]
-        elif event["event"] == "failed":
-            run.failures.append(_failure(event, event["unsupported"], event["reason"], invalid=event["invalid"]))
         elif event["event"] == "end" and event["stage"] == "run":
             key, name = (event["case"], event["attempt"]), event["outputs"]
             run.seconds[event["model"]] = max(run.seconds.get(event["model"], 0.0), event["seconds"])
             if name not in read:
                 read[name] = list(read_values(folder / name).values())
             run.outputs[event["model"]][key] = read[name]
-    if abnormal and last["stage"] == "library":
-        abnormal = f"the library {last['library']}: {abnormal}"
-    if abnormal and last["stage"] == "deploy" and "crashed" in abnormal:
-        run.undeployed.setdefault(last["model"], {})[last["level"]] = abnormal
-    elif abnormal and last["stage"] in ("region", "drawn"):
-        run.crashed, run.crashed_case = last.get("region", last.get("kind")), last.get("case")
-    elif abnormal and last["stage"] in get_args(Stage):
-        run.failures.append(_failure(last, True, abnormal))
+        else:
+            _add_event(run, event)
+    if abnormal:
+        _add_crash(run, last, abnormal)
     for position, failure in enumerate(run.failures):
         if memory and says_out_of_memory(failure.reason):
             text = f"needs more memory than the limit of {memory / 2**30:.3g} GiB: {failure.reason}"
@@ -286,23 +268,42 @@ def _collect(folder: Path, abnormal: str, memory: int) -> EngineRun:
     return run
 
 
+def _add_event(run: EngineRun, event: Mapping[str, Any]) -> None:
+    """Add what an event says of the engine, of loading a model, or of a failure."""
+    if event["event"] == "refused":
+        run.refused = event["reason"]
+    elif event["event"] == "end" and event["stage"] == "load":
+        run.providers += (name for name in event["providers"] if name not in run.providers)
+        run.idle += (name for name in event["idle"] if name not in run.idle)
+        run.opsets |= {event["model"]: event["opset"]} if event["opset"] else {}
+    elif event["event"] == "parts":
+        run.parting = event["value"], event["case"], event["reason"]
+    elif event["event"] == "deviates":
+        run.deviating[event["model"]] = event["reason"]
+    elif event["event"] == "failed" and event["stage"] == "deploy":
+        run.undeployed.setdefault(event["model"], {})[event["level"]] = event["reason"]
+    elif event["event"] == "failed":
+        run.failures.append(_failure(event, event["unsupported"], event["reason"], invalid=event["invalid"]))
+
+
+def _add_crash(run: EngineRun, last: Mapping[str, Any], abnormal: str) -> None:
+    """Add why the process did not end normally, to what it did then. last: its last event."""
+    stage = last["stage"]
+    if stage == "deploy" and "crashed" in abnormal:
+        run.undeployed.setdefault(last["model"], {})[last["level"]] = abnormal
+    elif stage in ("region", "drawn"):
+        run.crashed, run.crashed_case = last.get("region", last.get("kind")), last.get("case")
+    elif stage in get_args(Stage):
+        text = f"the library {last['library']}: {abnormal}" if stage == "library" else abnormal
+        run.failures.append(_failure(last, True, text))
+
+
 def _add_region(run: EngineRun, folder: Path, event: Mapping[str, Any]) -> None:
-    if event["event"] == "end":
-        record = RegionRecord(
-            event["cases"],
-            event["max_abs_diff"],
-            [_suspect(folder, suspect) for suspect in event["suspects"]],
-            event["dropped"],
-            event["unchecked"],
-            event["broken"],
-            event["open"],
-            {(position, truth) for position, truth in event["seen"]},
-            set(event["moved"]),
-        )
-        if event["stage"] == "region":
-            run.regions[event["region"]] = record
-        else:
-            run.drawn[event["kind"]] = record
+    """Add what an event says of a region ("region"), or of a kind of regions on drawn values ("drawn")."""
+    if event["event"] == "end" and event["stage"] == "region":
+        run.regions[event["region"]] = _record(folder, event)
+    elif event["event"] == "end":
+        run.drawn[event["kind"]] = _record(folder, event)
     elif event["event"] == "base":
         run.bases[event["kind"]] = folder / event["inputs"]
         run.base_seconds[event["kind"]] = event["seconds"]
@@ -310,6 +311,21 @@ def _add_region(run: EngineRun, folder: Path, event: Mapping[str, Any]) -> None:
         run.read[event["kind"]] = set(event["numbers"])
     elif event["event"] == "failed":
         run.uncaptured = event["reason"]
+
+
+def _record(folder: Path, event: Mapping[str, Any]) -> RegionRecord:
+    """Return what an event at the end of a check says."""
+    return RegionRecord(
+        event["cases"],
+        event["max_abs_diff"],
+        [_suspect(folder, suspect) for suspect in event["suspects"]],
+        event["dropped"],
+        event["unchecked"],
+        event["broken"],
+        event["open"],
+        {(position, truth) for position, truth in event["seen"]},
+        set(event["moved"]),
+    )
 
 
 def _suspect(folder: Path, suspect: Mapping[str, Any]) -> Suspect:

@@ -235,7 +235,9 @@ def _is_guard(node: onnx.NodeProto, limits: Collection[str]) -> bool:
 def _trace_positions(
     nodes: Iterable[onnx.NodeProto], roots: dict[str, set[str]], names: set[str], wanted: _Wanted, *, is_body: bool
 ) -> None:
-    """Add the inputs that positions are computed from. roots: the inputs that each value is computed from."""
+    """Add to names the inputs of the model that positions are computed from. roots: the inputs of the model that each
+    value is computed from; the values of the nodes are added.
+    """
     for node in nodes:
         if node.op_type in kinds.ARG_REDUCES:
             continue
@@ -244,17 +246,23 @@ def _trace_positions(
             names.update(*(read[place] for place in _shaping(node) if place < len(read)))
         if node.op_type in _SHAPE_ONLY:
             continue
-        is_open = node.domain not in _WELL_KNOWN and not (
-            node.domain == "com.microsoft" and node.op_type.startswith(_OF_ANY_NUMBER)
-        )
-        if is_open or any(part in node.op_type for part in wanted.parts):
-            names.update(*(read if is_open else read[_WRITING_AT.get(node.op_type, slice(1, None))]))
+        names.update(*read[_read_as_positions(node, wanted)])
         if node.op_type in ("If", "Loop"):
+            # Its number of iterations, and its condition.
             names.update(*read[:2])
-        for body, _ in _bodies(node, 2):
-            read.append(_traced_body(node, body, roots, names, wanted))
+        read += [_traced_body(node, body, roots, names, wanted) for body, _ in _bodies(node, 2)]
         for name in node.output if not _is_guard(node, wanted.limits) else ():
             roots.setdefault(name, set()).update(*read)
+
+
+def _read_as_positions(node: onnx.NodeProto, wanted: _Wanted) -> slice:
+    """Return which inputs of a node are positions: all of an operator that nobody here knows."""
+    takes_any = node.domain == "com.microsoft" and node.op_type.startswith(_OF_ANY_NUMBER)
+    if node.domain not in _WELL_KNOWN and not takes_any:
+        return _ANYWHERE
+    if any(part in node.op_type for part in wanted.parts):
+        return _WRITING_AT.get(node.op_type, slice(1, None))
+    return slice(0)
 
 
 def _traced_body(
@@ -296,10 +304,9 @@ def may_not_end(model: onnx.ModelProto, counts: Mapping[str, int]) -> bool:
 
 def _only_counts(node: onnx.NodeProto, constants: Collection[str]) -> bool:
     """Return True if only constants decide when a Loop ends: then it ends whatever values are drawn for the rest."""
-    if len(node.input) > 1 and node.input[1] and node.input[1] not in constants:
-        return False
+    is_given = all(name in constants for name in node.input[:2] if name)
     body = next((graph for graph, _ in _bodies(node, 2)), None)
-    if body is None or _keeps_condition(body) or (node.input[0] and node.input[0] not in constants):
+    if not is_given or body is None or _keeps_condition(body):
         return False
     # States that begin as constants. Those that an iteration computes from anything else are left out, until only
     # states that hang on constants remain.
@@ -309,16 +316,23 @@ def _only_counts(node: onnx.NodeProto, constants: Collection[str]) -> bool:
         if given in constants
     ]
     while True:
-        known = {*constants, *(tensor.name for tensor in body.initializer), *(name for name, _ in states)}
-        known |= {value.name for value in body.input[:2]}
-        for inner in body.node:
-            is_plain = not any(attribute.HasField("g") for attribute in inner.attribute) and not kinds.may_draw(inner)
-            if is_plain and all(name in known for name in inner.input):
-                known.update(inner.output)
+        known = _computed_from(body, {*constants, *(name for name, _ in states)})
         left = [state for state in states if state[1] in known]
         if left == states:
             return body.output[0].name in known
         states = left
+
+
+def _computed_from(body: onnx.GraphProto, names: Iterable[str]) -> set[str]:
+    """Return the values of the body of a Loop that hang on nothing but some values, constants, the number of the
+    iteration and its condition.
+    """
+    known = {*names, *(tensor.name for tensor in body.initializer), *(value.name for value in body.input[:2])}
+    for inner in body.node:
+        is_plain = not any(attribute.HasField("g") for attribute in inner.attribute) and not kinds.may_draw(inner)
+        if is_plain and all(name in known for name in inner.input):
+            known.update(inner.output)
+    return known
 
 
 def _is_open(node: onnx.NodeProto, known: Mapping[str, int]) -> bool:

@@ -70,26 +70,37 @@ def ir_limits(model: OpenVINOModel) -> Iterator[float]:
 
 
 def changed_constants(first: OpenVINOModel, second: OpenVINOModel) -> Iterator[ChangedConstant]:
-    """Yield the constants of one name that have other elements in the second IR; of one place, where OpenVINO gave them
-    names and neither IR has the elements of the other.
+    """Yield the constants that have other elements in the second IR. The two have one name; or one place, where
+    OpenVINO gave them names and neither IR has the elements of the other.
     """
-    held, others = list(ir_constants(first)), list(ir_constants(second))
-    known = {(*_tags(one.path), one.layer.name): one for one in held}
-    taken = {(*_tags(other.path), other.layer.name) for other in others}
-    unnamed = {one.path: one for name, one in known.items() if name not in taken}
-    loose = [other for other in others if (*_tags(other.path), other.layer.name) not in known]
-    pools = [_elements(unnamed.values(), first), _elements(loose, second)]
-    for other in others:
-        one = known.get((*_tags(other.path), other.layer.name))
-        is_loose = one is None
-        one = unnamed.get(other.path) if is_loose else one
+    by_name = {_name(one): one for one in ir_constants(first)}
+    in_second = list(ir_constants(second))
+    named = {_name(other) for other in in_second}
+    # Those whose name is in one of the IRs alone.
+    alone = {one.path: one for name, one in by_name.items() if name not in named}
+    pools = (
+        _elements(alone.values(), first),
+        _elements((other for other in in_second if _name(other) not in by_name), second),
+    )
+    for other in in_second:
+        has_name = _name(other) in by_name
+        one = by_name[_name(other)] if has_name else alone.get(other.path)
         arrays = None if one is None else one.elements(first), other.elements(second)
-        if arrays[0] is None or arrays[1] is None or arrays[0].dtype != arrays[1].dtype:
+        if arrays[0] is None or arrays[1] is None:
             continue
-        if is_loose and (_is_held(arrays[1], pools[0]) or _is_held(arrays[0], pools[1])):
+        if (arrays[0].dtype, arrays[0].shape) != (arrays[1].dtype, arrays[1].shape):
             continue
-        if arrays[0].shape == arrays[1].shape and (places := different_places(arrays[0], arrays[1])).size:
+        # A constant of the place that is found elsewhere in the other IR was moved.
+        if not has_name and (_is_held(arrays[1], pools[0]) or _is_held(arrays[0], pools[1])):
+            continue
+        places = different_places(arrays[0], arrays[1])
+        if places.size:
             yield ChangedConstant(other, places, (arrays[0], arrays[1]))
+
+
+def _name(constant: IRConstant) -> tuple[str, ...]:
+    """Return what names a constant in its IR: the tags of the bodies around it, and its own name."""
+    return (*(tag for _, tag in constant.path), constant.layer.name)
 
 
 def _elements(constants: Iterable[IRConstant], model: OpenVINOModel) -> list[Array]:

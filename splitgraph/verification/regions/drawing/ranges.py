@@ -133,31 +133,34 @@ class ValueRanges:
         if op_type == "Relu":
             return _extreme("Max", [first, (0, 0)])
         if op_type == "Clip":
-            # The limits were attributes once.
-            limits = [((given[name],) * 2 if name in given else None) for name in ("min", "max")]
-            low, high = (limit or each for limit, each in zip(limits, [*own[1:], None, None], strict=False))
-            first = first if low is None else _extreme("Max", [first, low])
-            return first if high is None else _extreme("Min", [first, high])
+            return _clipped(first, own[1:], given)
         if op_type == "Abs":
             return 0 if first[0] <= 0 <= first[1] else min(map(abs, first)), max(map(abs, first))
         if op_type == "Mod":
             return _remainder(first, operands[1], is_signed=bool(given.get("fmod", 0)))
-        if dtype not in _FLOATS | _WHOLE:
-            return None
+        return self._in_type(node, own, dtype, given.get("direction")) if dtype in _FLOATS | _WHOLE else None
+
+    def _in_type(
+        self, node: onnx.NodeProto, own: Sequence[Range | None], dtype: str, direction: bytes | None
+    ) -> Range | None:
+        """Return the range of what a node computes with the precision of its type. own: the ranges of its operands;
+        None for one that is left out. direction: of a BitShift.
+        """
+        op_type, operands = node.op_type, [each or _ANY for each in own]
         if op_type in ("BitShift", "BitwiseAnd"):
-            return _of_bits(operands, dtype, given.get("direction"))
+            return _of_bits(operands, dtype, direction)
         if op_type == "Cast":
             is_whole = self._side.types.get(node.input[0], UNKNOWN).dtype in _WHOLE | {"bool"}
-            return (
-                _of_ends(float if dtype in _FLOATS else int, [first], dtype) if is_whole or dtype in _FLOATS else None
-            )
+            # Beyond the type, engines cast fractions to whole numbers in different ways.
+            is_known = is_whole or dtype in _FLOATS
+            return _of_ends(float if dtype in _FLOATS else int, operands[:1], dtype) if is_known else None
         if op_type == "DequantizeLinear":
             zero = own[2] if len(own) > 2 else None
-            parts = first, operands[1], zero or (0, 0)
+            parts = operands[0], operands[1], zero or (0, 0)
             return _of_ends(lambda number, scale, shift: (number - shift) * scale, parts, dtype)
         if op_type == "Mul" and node.input[0] == node.input[1]:
             # A square is never less than 0.
-            return 0, max(_of_ends(operator.mul, [first, first], dtype) or _ANY)
+            return 0, max(_of_ends(operator.mul, [operands[0], operands[0]], dtype) or _ANY)
         if op_type == "Div" and operands[1][0] > 0:
             return _of_ends(operator.truediv if dtype in _FLOATS else _quotient, operands, dtype)
         return _of_ends(_MONOTONE[op_type], operands, dtype) if op_type in _MONOTONE else None
@@ -233,6 +236,16 @@ def _joined(op_type: str, operands: Sequence[Range], given: Mapping[str, Any]) -
 def _extreme(op_type: str, operands: Sequence[Range]) -> Range:
     choose = max if op_type == "Max" else min
     return choose(low for low, _ in operands), choose(high for _, high in operands)
+
+
+def _clipped(number: Range, limits: Sequence[Range | None], given: Mapping[str, Any]) -> Range:
+    """Return the range of a Clip. limits: the ranges of its inputs min and max, as far as they are given. given: its
+    attributes, which the limits were once.
+    """
+    from_attributes = [((given[name],) * 2 if name in given else None) for name in ("min", "max")]
+    least, most = (one or other for one, other in zip(from_attributes, [*limits, None, None], strict=False))
+    raised = number if least is None else _extreme("Max", [number, least])
+    return raised if most is None else _extreme("Min", [raised, most])
 
 
 def _remainder(number: Range, divisor: Range, *, is_signed: bool) -> Range | None:
