@@ -24,7 +24,7 @@ from splitgraph.model.onnx_proto import AttributeProto, NodeProto
 from splitgraph.model.schemas import OperatorVersion
 from splitgraph.model.schemas.experimental import UNSPECIFIED, experiments_end
 from splitgraph.model.schemas.fit import Slot, misfits, mistyped
-from splitgraph.model.schemas.history import version_at
+from splitgraph.model.schemas.history import meant_version
 from splitgraph.model.scopes import Scope, named_opset, operator_name, plain_domain
 from splitgraph.splits import SPLIT_OPERATORS, variant_at
 
@@ -247,7 +247,7 @@ class Climb:
 
     def _leave_behind(self, node: Node, at: int, route: Route) -> list[Node]:
         """Write a node with other operators below the opset where its own begins."""
-        first = version_at(node.op_type, route.exists_from, node.domain)
+        first = meant_version(node.op_type, route.exists_from, node.domain)
         assert first is not None
         adapter = adapter_of(node.op_type, route.exists_from, node.domain, going_up=False)
         why = f"{node.op_type} exists from {named_opset(node.domain, route.exists_from)} on"
@@ -364,7 +364,7 @@ class Climb:
 
     def _take_written(self, node: Node, opset: int) -> list[Node]:
         """Take a node that was written for an opset of its domain, with its subgraphs, from there to the target."""
-        version = version_at(node.op_type, opset, node.domain)
+        version = meant_version(node.op_type, opset, node.domain)
         problem = "does not exist"
         if version is not None and not version.deprecated:
             problem = next(map(str, misfits(version, node.attributes, node.inputs, node.outputs)), "")

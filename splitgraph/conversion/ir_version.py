@@ -20,7 +20,7 @@ from splitgraph.model.names import FreshNames, named_outputs, used_names
 from splitgraph.model.onnx_proto import IR_VERSION, AttributeProto, ModelProto, NodeProto, TensorProto, TypeProto
 from splitgraph.model.schemas import OperatorVersion
 from splitgraph.model.schemas.fit import unnamed_outputs
-from splitgraph.model.schemas.history import version_at, versions_between
+from splitgraph.model.schemas.history import meant_version, versions_between
 from splitgraph.model.schemas.table import minimum_ir_version
 from splitgraph.model.scopes import GraphPath, Scope, node_label, opset_imports, plain_domain, scopes
 from splitgraph.model.tensor_data import is_in_other_file
@@ -324,7 +324,7 @@ def name_parts(model: ModelProto) -> list[Change]:
 
 def _version(scope: Scope, node: NodeProto) -> OperatorVersion | None:
     domain = plain_domain(node.domain)
-    return version_at(node.op_type, scope.imports.get(domain, 1), domain)
+    return meant_version(node.op_type, scope.imports.get(domain, 1), domain)
 
 
 def _form(scope: Scope, node: NodeProto) -> str | None:
@@ -341,7 +341,7 @@ def _form(scope: Scope, node: NodeProto) -> str | None:
 
 def unknown_version(op_type: str, opset: int) -> int | None:
     """Return the version of an operator of ai.onnx at an opset, if splitgraph does not know it; otherwise None."""
-    version = version_at(op_type, opset)
+    version = meant_version(op_type, opset)
     if version is None:
         return None
     since = version.since_version

@@ -29,7 +29,7 @@ from splitgraph.model.schemas.fit import (
     types_always_fit,
     unequal_pair,
 )
-from splitgraph.model.schemas.history import meant_opset, version_at, versions_between
+from splitgraph.model.schemas.history import meant_opset, meant_version, versions_between
 from splitgraph.splits import SPLIT_OPERATORS
 
 # Exceptions of steps for nodes with missing or wrong inputs and attributes.
@@ -62,7 +62,7 @@ def route_of(op: str, from_opset: int, to_opset: int, domain: str = "") -> Route
     if meant != from_opset:
         # onnxruntime wrote the node and runs it at every opset; onnx's own version does not exist below `meant`.
         return None if to_opset < meant else route_of(op, meant, to_opset)
-    if version_at(op, from_opset) is None:
+    if meant_version(op, from_opset) is None:
         if op in UNSPECIFIED and from_opset < experiments_end(op) <= to_opset:
             return f"{op} was experimental and is gone from opset {experiments_end(op)} on: {UNSPECIFIED[op]}"
         if is_unknown(op, from_opset):
@@ -71,13 +71,13 @@ def route_of(op: str, from_opset: int, to_opset: int, domain: str = "") -> Route
 
 
 def _route(op: str, from_opset: int, to_opset: int, domain: str) -> Route | str | None:
-    start = version_at(op, from_opset, domain)
+    start = meant_version(op, from_opset, domain)
     if start is None and domain and not versions_of(domain, op):
         return None
     if start is None:
         where = f"{domain} {from_opset}" if domain else f"ai.onnx at opset {from_opset}"
         return f"{op} is not an operator of {where}, so that its meaning there is unknown"
-    end = version_at(op, to_opset, domain)
+    end = meant_version(op, to_opset, domain)
     if end is not None and end.since_version == start.since_version:
         return None
     upward = to_opset > from_opset

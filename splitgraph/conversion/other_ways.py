@@ -24,7 +24,7 @@ from splitgraph.model.attributes import attribute_value
 from splitgraph.model.deferred import np
 from splitgraph.model.onnx_proto import NodeProto
 from splitgraph.model.schemas import OperatorVersion
-from splitgraph.model.schemas.history import meant_opset, version_at, versions_between
+from splitgraph.model.schemas.history import meant_opset, meant_version, versions_between
 from splitgraph.model.scopes import plain_domain
 from splitgraph.splits import SPLIT_OPERATORS
 
@@ -63,7 +63,7 @@ class OtherWays:
             yield from self._standard()
             return
         start = meant_opset(node.op_type, self.ladder.to_opset)
-        version = None if node.op_type in SPLIT_OPERATORS else version_at(node.op_type, start)
+        version = None if node.op_type in SPLIT_OPERATORS else meant_version(node.op_type, start)
         if version is None or reads_left_out(node, self.ladder.cache.left_out):
             return
         versions = versions_between(node.op_type, 1, start)[::-1]
@@ -175,7 +175,7 @@ class OtherWays:
 
     def _attributes(self, node: Node) -> Mapping[str, Any]:
         """Return the values of a node's attributes, given or by default; references to attributes as they are."""
-        version = version_at(node.op_type, self.ladder.to_opset)
+        version = meant_version(node.op_type, self.ladder.to_opset)
         formals = {} if version is None else version.attributes
         values = {name: formal.default_value for name, formal in formals.items()}
         given = node.attributes.items()

@@ -27,7 +27,7 @@ from splitgraph.model.names import FreshNames, used_names
 from splitgraph.model.onnx_proto import GraphProto, ModelProto, NodeProto, TensorProto
 from splitgraph.model.schemas import kinds
 from splitgraph.model.schemas.fit import formal_at, misfits, possible_types
-from splitgraph.model.schemas.history import version_at
+from splitgraph.model.schemas.history import meant_version
 from splitgraph.model.scopes import (
     MACHINE_LEARNING,
     MAIN,
@@ -129,7 +129,7 @@ def _refuse_ambiguous_functions(plan: Plan, model: ModelProto, walked: Walked, t
     for function in model.functions:
         if plain_domain(function.domain) != "":
             continue
-        if version_at(function.name, from_opset) != version_at(function.name, to_opset):
+        if meant_version(function.name, from_opset) != meant_version(function.name, to_opset):
             text = (
                 f"a local function has the name of the operator {function.name}; runtimes disagree which a node means"
             )
@@ -458,7 +458,7 @@ def gaining_meaning(walked: Walked, goal: Goal) -> list[Diagnostic]:
 
 
 def _gains(node: NodeProto, domain: str, from_opset: int, to_opset: int) -> bool:
-    start, end = (version_at(node.op_type, opset, domain) for opset in (from_opset, to_opset))
+    start, end = (meant_version(node.op_type, opset, domain) for opset in (from_opset, to_opset))
     if start is None or end is None or start.since_version == end.since_version:
         return False
     attributes = {attribute.name: attribute for attribute in node.attribute}

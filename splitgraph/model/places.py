@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 from splitgraph.findings.diagnostics import Diagnostic
 from splitgraph.model.onnx_proto import FunctionProto, NodeProto
 from splitgraph.model.schemas import OperatorVersion, table
-from splitgraph.model.schemas.history import version_at
+from splitgraph.model.schemas.history import meant_version
 from splitgraph.model.scopes import (
     FunctionKey,
     Scope,
@@ -151,7 +151,7 @@ def version_of(node: NamesOperator, imports: Mapping[str, int]) -> OperatorVersi
     """Return the operator version of a node; None for an operator without a schema. imports: opsets by domain."""
     domain = plain_domain(node.domain)
     if not domain:
-        return version_at(node.op_type, imports.get("", 1))
+        return meant_version(node.op_type, imports.get("", 1))
     return table.version_at(domain, node.op_type, imports.get(domain, 1))
 
 

@@ -176,7 +176,7 @@ def _first_variable(operator: str) -> str | None:
     domain, _, name = label.rpartition(".")
     if not version.isdigit():
         return "T"
-    known = table.version_at(domain, name, int(version)) if domain else history.version_at(name, int(version))
+    known = table.version_at(domain, name, int(version)) if domain else history.meant_version(name, int(version))
     if known is None:
         return "T"
     first = known.inputs[0] if known.inputs else None

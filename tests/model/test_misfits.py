@@ -8,7 +8,7 @@ import pytest
 
 from splitgraph.model.attributes import make_attribute
 from splitgraph.model.schemas.fit import misfits
-from splitgraph.model.schemas.history import version_at
+from splitgraph.model.schemas.history import meant_version
 
 # Operator, opset, attributes, inputs and outputs, and what is said of them.
 NODES: list[tuple[str, int, dict[str, object], Sequence[str], Sequence[str], list[str]]] = [
@@ -35,13 +35,13 @@ NODES: list[tuple[str, int, dict[str, object], Sequence[str], Sequence[str], lis
 def test_what_does_not_fit(
     op: str, opset: int, given: dict[str, object], inputs: Sequence[str], outputs: Sequence[str], said: list[str]
 ) -> None:
-    version = version_at(op, opset)
+    version = meant_version(op, opset)
     assert version is not None
     attributes = {name: None if value is None else make_attribute(name, value) for name, value in given.items()}
     assert [str(each) for each in misfits(version, attributes, list(inputs), list(outputs))] == said
 
 
 def test_what_is_too_many_has_the_name_of_its_own_version() -> None:
-    old, own = version_at("Squeeze", 11), version_at("Squeeze", 13)
+    old, own = meant_version("Squeeze", 11), meant_version("Squeeze", 13)
     assert old is not None and own is not None
     assert [str(each) for each in misfits(old, {}, ["x", "a"], ["y"], own)] == ["has no input axes"]

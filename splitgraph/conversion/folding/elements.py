@@ -17,7 +17,7 @@ from splitgraph.model.deferred import helper, np
 from splitgraph.model.names import ValueKey
 from splitgraph.model.onnx_proto import NodeProto, TensorProto
 from splitgraph.model.schemas import kinds
-from splitgraph.model.schemas.history import version_at
+from splitgraph.model.schemas.history import meant_version
 from splitgraph.model.scopes import FunctionKey, GraphPath, called_function, plain_domain
 from splitgraph.model.tensor_data import is_in_other_file
 from splitgraph.model.value_type import DTYPE_NUMBERS, UNKNOWN, Item, ValueType
@@ -140,7 +140,7 @@ class Elements:
     def _evaluate(self, place: NodePlace, node: NodeProto) -> Mapping[str, Array]:
         path, scope = place[0], self._uses.scopes[place[0]]
         opset = opset_of(scope.imports)
-        version = version_at(node.op_type, opset)
+        version = meant_version(node.op_type, opset)
         if version is None or has_bodies(node):
             return {}
         since = version.since_version

@@ -23,7 +23,7 @@ from splitgraph.model.attributes import attribute_value
 from splitgraph.model.deferred import np, numpy_helper
 from splitgraph.model.names import FreshNames
 from splitgraph.model.onnx_proto import NodeProto
-from splitgraph.model.schemas.history import version_at
+from splitgraph.model.schemas.history import meant_version
 from splitgraph.model.scopes import MAIN, FunctionKey, GraphPath, Scope, called_function, node_label, plain_domain
 from splitgraph.model.value_type import Item, Shape, ValueType
 
@@ -301,7 +301,7 @@ class SaidSizes:
         return self._certain[path]
 
     def _reading(self, scope: Scope, index: int, node: NodeProto) -> Replacement | None:
-        version = version_at(node.op_type, opset_of(scope.imports))
+        version = meant_version(node.op_type, opset_of(scope.imports))
         facts = self.walked.facts.get(scope.path)
         if version is None or facts is None:
             return None

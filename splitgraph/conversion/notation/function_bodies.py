@@ -12,7 +12,7 @@ from splitgraph.conversion.notation.node_at_boundary import Inexact, NodeAtBound
 from splitgraph.model.attributes import CONSTANT_DTYPES, attribute_value, make_attribute
 from splitgraph.model.deferred import defs, np, numpy_helper
 from splitgraph.model.onnx_proto import AttributeProto, FunctionProto, GraphProto, NodeProto, TensorProto, TypeProto
-from splitgraph.model.schemas.history import version_at
+from splitgraph.model.schemas.history import meant_version
 from splitgraph.model.scopes import subgraphs
 from splitgraph.model.value_type import DTYPE_NUMBERS
 from splitgraph.model.values import type_proto
@@ -52,7 +52,7 @@ def expand(node: NodeAtBoundary) -> None:
 
 def has_body(op_type: str, since_version: int) -> bool:
     """Return True when the specification gives a function body for this version of an operator."""
-    version = version_at(op_type, since_version)
+    version = meant_version(op_type, since_version)
     return version is not None and version.has_function
 
 

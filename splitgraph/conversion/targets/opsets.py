@@ -8,7 +8,7 @@ from functools import cache, partial
 from typing import NamedTuple
 
 from splitgraph.model.schemas import OperatorVersion, newest_opset
-from splitgraph.model.schemas.history import version_at, versions_between
+from splitgraph.model.schemas.history import meant_version, versions_between
 from splitgraph.model.scopes import plain_domain
 from splitgraph.runtimes.check import Examined
 from splitgraph.runtimes.target import Target
@@ -58,7 +58,7 @@ def estimate(examined: Examined, target: Target, opsets: Sequence[int]) -> dict[
         version: OperatorVersion | None = None
         verdict: Verdict = "unmeasured"
         for opset in opsets:
-            before, version = version, version_at(op_type, opset)
+            before, version = version, meant_version(op_type, opset)
             if version is None:
                 verdict = "unmeasured"
             elif version is not before:

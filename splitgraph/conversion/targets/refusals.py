@@ -12,7 +12,7 @@ from splitgraph.conversion.targets.split_ways import is_known_form
 from splitgraph.findings.codes import CODES
 from splitgraph.findings.diagnostics import ConversionError, Diagnostic, diagnostic
 from splitgraph.model.onnx_proto import ModelProto
-from splitgraph.model.schemas.history import version_at
+from splitgraph.model.schemas.history import meant_version
 from splitgraph.model.scopes import node_label, plain_domain, scopes
 from splitgraph.runtimes.advice import NO_OTHER_FORM, has_open_inputs
 from splitgraph.runtimes.check import Examined, blamed, check_target, judge_node
@@ -132,7 +132,7 @@ def _is_refused_at(opset: int, node: NodeTraits, target: Target) -> bool:
     """
     if node.gets_other_forms or plain_domain(node.node.domain):
         return False
-    version = version_at(node.node.op_type, opset)
+    version = meant_version(node.node.op_type, opset)
     if version is None:
         return False
     judged = target.judge_version(f"{node.node.op_type}-{version.since_version}", node.own, node.factors)

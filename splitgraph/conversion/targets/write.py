@@ -20,7 +20,7 @@ from splitgraph.inference.walk_results import GraphDetail
 from splitgraph.model.attributes import make_node
 from splitgraph.model.names import Definitions, FreshNames, used_names
 from splitgraph.model.onnx_proto import ModelProto, NodeProto, TensorProto
-from splitgraph.model.schemas.history import version_at
+from splitgraph.model.schemas.history import meant_version
 from splitgraph.model.scopes import GraphPath, Scope, plain_domain, roots
 from splitgraph.model.value_type import DTYPE_NUMBERS, UNKNOWN
 from splitgraph.model.values import tensor_contents
@@ -231,7 +231,7 @@ def _may_be_constant(model: ModelProto, split_node: SplitNode, target: Target) -
 
 def _reads_empty_constants(target: Target, opset: int) -> bool:
     """Return True if the target was measured to read an initializer without elements."""
-    version = version_at("Identity", opset)
+    version = meant_version("Identity", opset)
     kind = (("data", "const"), ("empty", "yes"))
     return (
         target.measured is not None

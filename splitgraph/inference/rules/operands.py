@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias, cast, overload
 from splitgraph.dim import DimLike
 from splitgraph.inference.context import NodeContext, Relation, Rule, rule
 from splitgraph.model.deferred import np
-from splitgraph.model.schemas.history import version_at
+from splitgraph.model.schemas.history import meant_version
 from splitgraph.model.value_type import (
     DTYPE_NAMES,
     MAX_ITEMS,
@@ -136,7 +136,7 @@ def ints_attribute(ctx: NodeContext, name: str) -> tuple[int, ...] | None:
 
 def input_of(ctx: NodeContext, name: str) -> int | None:
     """Return the input that an argument is in the version of the node; None where it is an attribute, or absent."""
-    version = version_at(ctx.node.op_type, ctx.since_version)
+    version = meant_version(ctx.node.op_type, ctx.since_version)
     formals = () if version is None else version.inputs
     return next((place for place, formal in enumerate(formals) if formal.name.lower() == name), None)
 

@@ -52,8 +52,10 @@ def meant_opset(op: str, opset: int) -> int:
 
 
 @cache
-def version_at(op: str, opset: int, domain: str = "") -> OperatorVersion | None:
-    """Return the version of an operator of a domain at an opset of that domain, None where it does not exist."""
+def meant_version(op: str, opset: int, domain: str = "") -> OperatorVersion | None:
+    """Return the version that a node of an operator means at an opset of its domain; None where it does not exist.
+    Experimental operators and those of onnxruntime count, which `table.version_at` does not know.
+    """
     if domain:
         return table.version_at(domain, op, opset)
     experiment = experimental_at(op, opset)
@@ -70,10 +72,10 @@ def version_at(op: str, opset: int, domain: str = "") -> OperatorVersion | None:
 def versions_between(op: str, lowest: int, highest: int, domain: str = "") -> tuple[OperatorVersion, ...]:
     """Return all versions of an operator at the opsets lowest..highest, oldest first. It may be newer than `lowest`."""
     versions: list[OperatorVersion] = []
-    version = version_at(op, highest, domain)
+    version = meant_version(op, highest, domain)
     while version is not None:
         versions.append(version)
         if version.since_version <= lowest:
             break
-        version = version_at(op, version.since_version - 1, domain)
+        version = meant_version(op, version.since_version - 1, domain)
     return tuple(reversed(versions))

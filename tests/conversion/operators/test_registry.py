@@ -11,7 +11,7 @@ from splitgraph.conversion.keep import route_of
 from splitgraph.conversion.operators.registry import RULES, UNCHANGED, decision, load_families
 from splitgraph.model.schemas import table
 from splitgraph.model.schemas.experimental import EXPERIMENTAL, experiments_end
-from splitgraph.model.schemas.history import version_at, versions_between
+from splitgraph.model.schemas.history import meant_version, versions_between
 from splitgraph.model.schemas.table import _RELEASES, minimum_ir_version
 from splitgraph.model.scopes import MACHINE_LEARNING, VERSIONED_DOMAINS
 from splitgraph.splits import SPLIT_OPERATORS
@@ -105,8 +105,8 @@ def test_versions_are_those_of_the_schema_history(op: str) -> None:
 
 
 def test_version_before_the_first_is_none() -> None:
-    assert version_at("GridSample", 15) is None
-    assert version_at("NoSuchOperator", 15) is None
+    assert meant_version("GridSample", 15) is None
+    assert meant_version("NoSuchOperator", 15) is None
 
 
 @pytest.mark.parametrize(

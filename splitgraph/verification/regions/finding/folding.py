@@ -18,7 +18,7 @@ import onnx
 from splitgraph.conversion.folding.certainty import is_certain, may_be_certain
 from splitgraph.inference.computed_values import NOT_COMPUTED, is_computed_alike
 from splitgraph.model.schemas import kinds
-from splitgraph.model.schemas.history import version_at
+from splitgraph.model.schemas.history import meant_version
 from splitgraph.model.schemas.kinds import may_draw
 from splitgraph.model.scopes import opset_imports, reads, subgraphs
 from splitgraph.model.tensor_data import byte_size
@@ -90,7 +90,7 @@ class _Known:
 
     def add(self, node: onnx.NodeProto) -> bool:
         """Add what a node makes of constants alone; return True if every engine makes the same."""
-        version = version_at(node.op_type, self._imports.get("", 1)) if is_default_domain(node.domain) else None
+        version = meant_version(node.op_type, self._imports.get("", 1)) if is_default_domain(node.domain) else None
         given = [name for name in node.input if name]
         if version is None or not given or not all(self._is_known(node, name) for name in given):
             return False
