@@ -80,7 +80,7 @@ class EngineTrial:
     def _with_regions(self, outcome: EngineVerdict, local: LocalCheck) -> EngineVerdict:
         """Return the verdict from the outputs and from the regions."""
         runs = self.runs
-        RegionRuns(runs, local).check_apart()
+        missed = RegionRuns(runs, local).check_apart()
         explanation = Explanation(runs, local, self.notes)
         regions = local.results()
         if outcome.verdict == "different" and all(region.verdict == "equal" for region in regions):
@@ -89,7 +89,7 @@ class EngineTrial:
         is_equal = outcome.verdict == "equal"
         regions = again.result(regions, is_equal=is_equal, is_near=is_equal or explanation.is_near())
         if outcome.verdict == "equal":
-            regions = local.with_unreached(regions)
+            regions = local.with_missed(regions, missed)
         self.losses = [*local.losses(), *again.losses]
         outcome = replace(outcome, regions=regions)
         if again.different is not None:

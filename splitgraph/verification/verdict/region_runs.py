@@ -20,7 +20,13 @@ from splitgraph.verification.regions.checking.question import RegionQuestion
 from splitgraph.verification.regions.finding.constants import thresholds_of
 from splitgraph.verification.regions.finding.cut import cut_out
 from splitgraph.verification.regions.finding.find import FoundRegion, ModelRegions
-from splitgraph.verification.regions.sizes.size_limits import find_size_limits, lengths_of_two, unshared
+from splitgraph.verification.regions.sizes.size_limits import (
+    MissedLimits,
+    SizeSearch,
+    find_size_limits,
+    lengths_of_two,
+    unshared,
+)
 from splitgraph.verification.regions.sizes.windows import window_lengths
 from splitgraph.verification.verdict.case_runs import CaseRuns
 from splitgraph.verification.verification import Region
@@ -35,9 +41,9 @@ class RegionRuns(NamedTuple):
     runs: CaseRuns
     local: LocalCheck
 
-    def check_apart(self) -> None:
+    def check_apart(self) -> MissedLimits:
         """Compare the regions on drawn values, judge what differs, and look for runs that read other constants, in the
-        time that there is for it.
+        time that there is for it. Return the sizes that were to run, and did not.
         """
         runs, local = self
         checking = runs.budget.checking_ends(runs.ran.seconds)
@@ -45,14 +51,20 @@ class RegionRuns(NamedTuple):
             local.draw(runs.engine, checking)
         local.settle(runs.engine, runs.budget.judging_ends(checking))
         if not runs.question.maker.varies:
-            return
-        if self._run_with_amounts() | self._run_at_limits() | self._run_over_windows():
+            return MissedLimits()
+        has_amounts = self._run_with_amounts()
+        # The search takes of the time of the runs that follow.
+        limit = runs.budget.checking_ends(runs.ran.seconds)
+        search = find_size_limits(local.found, runs.question.maker.sizes_beside, runs.budget.searching_ends())
+        missed = self._run_at_limits(search, limit)
+        if self._run_over_windows() or has_amounts or search.limits:
             local.settle(runs.engine, runs.budget.judging_ends(checking))
         look_inside(local, runs.engine, runs.budget.judging_ends(checking), runs.budget)
         if local.ask():
             self._read_constants()
         if self._run_with_counts():
             local.settle(runs.engine, runs.budget.judging_ends(checking))
+        return missed
 
     def _run_with_amounts(self) -> bool:
         """Run the first model with other lengths, axes and offsets where inputs say these; return True if any do."""
@@ -109,15 +121,14 @@ class RegionRuns(NamedTuple):
             for some in (attempts[:half], attempts[half:]):
                 self._run_without_ending(some, limit, counted)
 
-    def _run_at_limits(self) -> bool:
-        """Run the models at sizes at which changed nodes decide something about sizes; return True if there are any."""
+    def _run_at_limits(self, search: SizeSearch, limit: float) -> MissedLimits:
+        """Run the models at sizes at which changed nodes decide something about sizes; return those at which no input
+        has run. limit: until which time runs begin.
+        """
         runs, local = self
-        limit = runs.budget.checking_ends(runs.ran.seconds)
-        search = find_size_limits(local.found, runs.question.maker.sizes_beside, runs.budget.searching_ends())
-        limits = search.limits
         case = max(runs.given)[0]
         tried, late = set[int](), set[int]()
-        for length in sorted({each.length for each in limits}):
+        for length in sorted({each.length for each in search.limits}):
             if time.monotonic() > limit:
                 late.add(length)
                 continue
@@ -129,10 +140,12 @@ class RegionRuns(NamedTuple):
             for inputs in runs.question.maker.reaching_each(lengths) if time.monotonic() < limit else ():
                 case += 1
                 run_on_values(runs, local, [Attempt(case, 0, inputs)])
-        local.late = [each for each in unshared(limits) if each.length in late]
-        local.unsearched = search.unsearched
-        local.unreached = [each for each in unshared(limits) if each.length not in tried | late]
-        return bool(limits)
+        told = unshared(search.limits)
+        return MissedLimits(
+            unreached=[each for each in told if each.length not in tried | late],
+            late=[each for each in told if each.length in late],
+            unsearched=search.unsearched,
+        )
 
     def _run_over_windows(self) -> bool:
         """Run the models on data that is longer than the windows of changed nodes; return True if there are any."""

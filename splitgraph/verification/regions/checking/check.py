@@ -28,7 +28,7 @@ from splitgraph.verification.regions.checking.results import losses, region_resu
 from splitgraph.verification.regions.finding.cut import cut_out
 from splitgraph.verification.regions.finding.find import FoundRegion
 from splitgraph.verification.regions.judging.lost_digits import Loss
-from splitgraph.verification.regions.sizes.size_limits import SizeLimit, told_unreached
+from splitgraph.verification.regions.sizes.size_limits import MissedLimits
 from splitgraph.verification.verification import Region
 
 # The process of an engine ends this much later if it does not end its work by itself.
@@ -49,11 +49,6 @@ class LocalCheck:
         self.members, self._kinds = with_kinds(question, regions, cut, self._folder)
         # Why the engine returns no inner values.
         self._uncaptured = ""
-        # Sizes at which changed nodes decide otherwise: those that no input has, and those for which there was no time.
-        self.unreached: Sequence[SizeLimit] = ()
-        self.late: Sequence[SizeLimit] = ()
-        # What was asked about that was not looked at from a size on.
-        self.unsearched: Sequence[SizeLimit] = ()
 
     # On values of the first model --------------------------------------------------------------------------------
 
@@ -223,10 +218,9 @@ class LocalCheck:
         """Return the regions in which a side loses digits (see `results.losses`)."""
         return losses(self.members, self.results())
 
-    def with_unreached(self, regions: Sequence[Region]) -> tuple[Region, ...]:
+    def with_missed(self, regions: Sequence[Region], missed: MissedLimits) -> tuple[Region, ...]:
         """Return regions that are equal again: as "not-run" where no input has a size at which they decide otherwise,
         and as open where there was no time for it.
         """
         outputs = {self._result(member).name: member.region.outputs for member in self.members}
-        limits = self.unreached, self.late, self.unsearched
-        return tuple(told_unreached(region, outputs.get(region.name, ()), *limits) for region in regions)
+        return tuple(missed.judged(region, outputs.get(region.name, ())) for region in regions)

@@ -59,28 +59,29 @@ class SizeLimit(NamedTuple):
         return f"{what} at a size of {self.length}"
 
 
-def told_unreached(
-    region: Region,
-    outputs: Sequence[Border],
-    unreached: Sequence[SizeLimit],
-    late: Sequence[SizeLimit],
-    unsearched: Sequence[SizeLimit],
-) -> Region:
-    """Return a region that is equal as "not-run" where no input has a size at which it decides otherwise, and as open
-    where there was no time for it. outputs: of the region.
+class MissedLimits(NamedTuple):
+    """Limits at which the models did not run. unreached: no input has their length. late: there was no time for them.
+    unsearched: what was asked about that was not looked at from a length on.
     """
-    if region.verdict != "equal":
+
+    unreached: Sequence[SizeLimit] = ()
+    late: Sequence[SizeLimit] = ()
+    unsearched: Sequence[SizeLimit] = ()
+
+    def judged(self, region: Region, outputs: Sequence[Border]) -> Region:
+        """Return a region that is equal as "not-run" where one of its limits is unreached, and as open where there was
+        no time for one; every other region as it is. outputs: of the region.
+        """
+        if region.verdict != "equal":
+            return region
+        never, later, further = (next((each for each in own if each.is_of(region, outputs)), None) for own in self)
+        if never is not None:
+            return replace(region, verdict="not-run", reason=f"{never}, which no run had")
+        if later is not None:
+            return replace(region, is_open=True, reason=f"{UNSEARCHED} this: {later}")
+        if further is not None:
+            return replace(region, is_open=True, reason=f"{UNSEARCHED} sizes from {further.length} on")
         return region
-    never, later, further = (
-        next((each for each in limits if each.is_of(region, outputs)), None) for limits in (unreached, late, unsearched)
-    )
-    if never is not None:
-        return replace(region, verdict="not-run", reason=f"{never}, which no run had")
-    if later is not None:
-        return replace(region, is_open=True, reason=f"{UNSEARCHED} this: {later}")
-    if further is not None:
-        return replace(region, is_open=True, reason=f"{UNSEARCHED} sizes from {further.length} on")
-    return region
 
 
 class SizeSearch(NamedTuple):
