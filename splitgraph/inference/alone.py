@@ -227,7 +227,7 @@ class Alone:
         position: int,
     ) -> int | None:
         """Return the only rank that an input can have beside the other inputs and the outputs; None if it can have
-        several, or if no rank fits. given, made: what is known of the type of each input and output.
+        several, if no rank fits, or if it is larger than all that are asked for. given, made: what is known of the type of each input and output.
         """
         if _has_bodies(node):
             return None
@@ -238,12 +238,13 @@ class Alone:
         ranks = tuple(kind.rank if kind.kind == "tensor" else None for kind in made)
         key = (*_key(node, imports), position, ranks, tuple(each and each.type for each in asked))
         if key not in self._ranks:
+            # One more is tried: a node that has an axis 7 takes any rank from 8 on.
             fitting = [
                 rank
-                for rank in range(_LARGEST_RANK + 1)
+                for rank in range(_LARGEST_RANK + 2)
                 if self._may_have(node, imports, asked, ranks, position, tensor(given[position].dtype, (None,) * rank))
             ]
-            self._ranks[key] = fitting[0] if len(fitting) == 1 else None
+            self._ranks[key] = fitting[0] if len(fitting) == 1 and fitting[0] <= _LARGEST_RANK else None
         return self._ranks[key]
 
     def _may_have(

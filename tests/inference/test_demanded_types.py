@@ -22,6 +22,7 @@ DEMANDED = [
     ("y = Gemm (c, k)", "float64[?, 8]"),
     ("y = LSTM <hidden_size = 4> (c, r, s)", "float16[?, ?, 4]"),
     ("y = Transpose <perm = [0, 2, 1]> (c)", "?[?, ?, ?]"),
+    ("y = Transpose <perm = [7, 0, 1, 2, 3, 4, 5, 6]> (c)", "?[?, ?, ?, ?, ?, ?, ?, ?]"),
     ("y = Concat <axis = 1> (c, x)", "float32[?, ?, 4, 4]"),
     ("y = Tile (c, four)", "?[?, ?, ?, ?]"),
     ('y = Einsum <equation = "bij,bjk->bik"> (c, z) z = Relu (c)', "?[?, ?, ?]"),
@@ -54,6 +55,10 @@ OPEN = [
     ("y = Conv <strides = [1, 1, 1]> (c, w)", "float32[...]"),
     ("y = Gather (c, four)", "unknown"),
     ("y = Gather (x, c)", "unknown"),
+    # A rank of at least 8, and one of at least 9.
+    ("y = Softmax <axis = 7> (c)", "unknown"),
+    ("y = Hardmax <axis = -9> (c)", "unknown"),
+    ("y = Concat <axis = 7> (c)", "unknown"),
 ]
 
 
