@@ -227,7 +227,8 @@ class Alone:
         position: int,
     ) -> int | None:
         """Return the only rank that an input can have beside the other inputs and the outputs; None if it can have
-        several, if no rank fits, or if it is larger than all that are asked for. given, made: what is known of the type of each input and output.
+        several, if no rank fits, or if it is larger than all that are asked for. given, made: what is known of the type
+        of each input and output.
         """
         if _has_bodies(node):
             return None

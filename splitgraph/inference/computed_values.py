@@ -32,6 +32,9 @@ _MOST_TRIALS = 32
 # Bits of the numbers of a float type, and how many of those an exact result of the double-precision run may use.
 _FLOAT_BITS = {"float32": 24, "float64": 53}
 _EXACT_BITS = {"float32": 24, "float64": 26}
+# Exporters write the largest or smallest integer of either width for "to the end" of a Slice.
+OPEN_END = 2**31 - 1
+_STEPS_OF_SLICE = 4
 # What a runtime may be off by, in units of the last place.
 _ERROR = 8.0
 
@@ -88,6 +91,30 @@ def _has_whole_numbers(node: NodeProto, values: Sequence[Any]) -> bool:
     return all(np.asarray(value).dtype.kind in "iu" for value in values[:2])
 
 
+def is_slice_disputed(dim: int, start: int, end: int, step: int) -> bool:
+    """Return True for a backward slice that starts before the first element: the specification clamps its start to the
+    first element, numpy and the evaluator to before it. And for one of which the end is disputed.
+    """
+    return (step < 0 and start < -dim) or is_end_disputed(end, step)
+
+
+def is_end_disputed(end: int, step: int) -> bool:
+    """Return True for a backward slice to the largest integer. For onnxruntime this is past the first element, for the
+    specification it is the last element.
+    """
+    return step < 0 and end >= OPEN_END
+
+
+def _is_undisputed(node: NodeProto, values: Sequence[Any]) -> bool:
+    """Return False for a Slice that is disputed along an axis. Below opset 10 it has no steps."""
+    if len(values) < _STEPS_OF_SLICE + 1 or values[_STEPS_OF_SLICE] is None:
+        return True
+    sizes = np.shape(values[0])
+    starts, ends, axes, steps = (None if each is None else np.asarray(each).tolist() for each in values[1:])
+    bounds = zip(range(len(starts)) if axes is None else axes, starts, ends, steps, strict=True)
+    return not any(sizes[axis] and is_slice_disputed(sizes[axis], *bound) for axis, *bound in bounds)
+
+
 def _has_axes(node: NodeProto, values: Sequence[Any]) -> bool:
     """Of a scalar, NonZero gives no row, or one in onnxruntime."""
     return bool(np.asarray(values[0]).ndim)
@@ -97,6 +124,7 @@ def _has_axes(node: NodeProto, values: Sequence[Any]) -> bool:
 _ONLY_IF: Mapping[str, Callable[[NodeProto, Sequence[Any]], bool]] = {
     "NonZero": _has_axes,
     "OneHot": _has_whole_numbers,
+    "Slice": _is_undisputed,
     "TopK": _is_sorted,
     "Unique": _is_sorted,
 }

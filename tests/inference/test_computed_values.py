@@ -21,7 +21,8 @@ from splitgraph.model.values import value_type
 HELD = (
     "int64[1] one = {1}, int64[1] rest = {-1}, float half = {0.5}, float[4] fs = {1, 2, 3, 6}, float[1] zero = {0}, "
     "float[2,2] m = {1, 2, 3, 4}, int64 first = {1}, uint64[1] bit = {1}, uint64[1] by = {2}, uint8[1] q = {28}, "
-    "float[1] eight = {8}, float[1] two = {2}, float[1] third = {0.3333333}, double dhalf = {0.5}, float three = {3}"
+    "float[1] eight = {8}, float[1] two = {2}, float[1] third = {0.3333333}, double dhalf = {0.5}, float three = {3}, "
+    "int64[1] before = {-9}, int64[1] zeroth = {0}"
 )
 TOKENS = "s = Shape<start=1, end=2>(x) f = Cast<to=1>(s)"
 # `i` is what the first dimension of y is made of: the body, the opset, the dimension.
@@ -72,6 +73,7 @@ UNCERTAIN = [
     "v, k = TopK<sorted=0>(fs, one) i = Cast<to=7>(v)",
     "n = NonZero(first) i = Size(n)",
     "o = OneHot(h, three, onoff) i = Size(o)",
+    "d = Slice(fs, before, before, zeroth, rest) n = Size(d) i = Add(n, one)",
 ]
 
 

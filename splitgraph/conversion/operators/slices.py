@@ -8,7 +8,7 @@ from splitgraph.conversion.known_values import Array
 from splitgraph.conversion.notation.formula import GREATEST_INT64, Formula, Term
 from splitgraph.conversion.notation.node_at_boundary import Inexact, NodeAtBoundary, require_few, require_few_axes
 from splitgraph.conversion.operators.registry import always, changed, downward, input_is_omitted, unchanged, upward
-from splitgraph.inference.rules.onnx.slicing import is_end_disputed
+from splitgraph.inference.computed_values import is_end_disputed
 from splitgraph.model.deferred import np
 
 # Slice --------------------------------------------------------------------------------------------------------------

@@ -82,6 +82,18 @@ LEFT_OPEN = [
     "(float[N] x) => (float[2, a] y) <int64[2] d = {0, 1}, float k = {2.5}, float[2] v = {0, 1}> "
     "{ y = OneHot (d, k, v) }",
     "(float[N] x) => (float[1, 2] y) <float[1] d = {0.5}, int64 k = {2}, float[2] v = {0, 1}> { y = OneHot (d, k, v) }",
+    # Backward slices that start before the first element, and that end at the largest integer.
+    "(float[N] x) => (int64[a] y) <int64[3] d = {1, 2, 3}, int64[1] s = {-9}, int64[1] e = {-9}, int64[1] z = {0}, "
+    "int64[1] t = {-1}> { y = Slice (d, s, e, z, t) }",
+    "(float[N] x) => (int64[a] y) <int64[3] d = {1, 2, 3}, int64[1] s = {-1}, int64[1] e = {9223372036854775807}, "
+    "int64[1] t = {-1}> { y = Slice (d, s, e, , t) }",
+]
+FOLDED = [
+    "(float[N] x) => (int64[a] y) <int64[3] d = {1, 2, 3}, int64[1] s = {-1}, int64[1] e = {-9}, int64[1] t = {-1}> "
+    "{ y = Slice (d, s, e, , t) }",
+    # Of no element nothing can be disputed.
+    "(float[N] x) => (int64[a] y) <int64[0] d = {}, int64[1] s = {-9}, int64[1] e = {-9}, int64[1] t = {-1}> "
+    "{ y = Slice (d, s, e, , t) }",
 ]
 
 
@@ -89,6 +101,11 @@ LEFT_OPEN = [
 def test_what_the_evaluator_and_runtimes_give_in_several_ways_is_not_known(body: str) -> None:
     before = made_model(body)
     assert operators(fold(before).model) == operators(before)
+
+
+@pytest.mark.parametrize("body", FOLDED)
+def test_what_all_give_in_one_way_is_known(body: str) -> None:
+    assert operators(fold(made_model(body)).model) == ["Constant"]
 
 
 @pytest.mark.slow

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from splitgraph.dim import Dim, DimLike, Facts, Obligation, ceildiv, dim_max, dim_min
+from splitgraph.inference.computed_values import OPEN_END, is_slice_disputed
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.rules.operands import (
     Dims,
@@ -24,10 +25,6 @@ from splitgraph.model.value_type import Contents, ValueType, tensor
 
 Bounds = tuple["DimLike | None", ...]
 IsNonempty = Callable[[Dim], bool]
-
-# Exporters write the largest or smallest integer of either width for "to the end"; beside a static dimension it is
-# taken as it is.
-_OPEN_END = 2**31 - 1
 
 
 @operator("Slice", "DynamicSlice")
@@ -108,7 +105,7 @@ def slice_contents(
             continue
         if not isinstance(start, int) or not isinstance(end, int) or not isinstance(step, int):
             return None
-        if not isinstance(dim, int) or _is_disputed(dim, start, end, step):
+        if not isinstance(dim, int) or is_slice_disputed(dim, start, end, step):
             return None
         # Below the first element there is no index for a backward slice to end at; None says it.
         stop = None if step < 0 and end < -dim else end
@@ -167,7 +164,7 @@ def clamped_position(
     """
     if isinstance(position, int) and isinstance(dim, int):
         return min(max(position + dim if position < 0 else position, 0), dim)
-    if isinstance(position, int) and position >= _OPEN_END and isinstance(dim, Dim):
+    if isinstance(position, int) and position >= OPEN_END and isinstance(dim, Dim):
         return dim
     if facts.prove_ge(position, 0):
         if facts.prove_ge(dim, position):
@@ -194,7 +191,7 @@ def _backward_length(
     facts: Facts, dim: DimLike, start: DimLike, end: DimLike, step: DimLike, is_nonempty: IsNonempty | None
 ) -> DimLike | None:
     if isinstance(dim, int) and isinstance(start, int) and isinstance(end, int) and isinstance(step, int):
-        if _is_disputed(dim, start, end, -step):
+        if is_slice_disputed(dim, start, end, -step):
             return None
         return len(range(dim)[slice(start, None if end < -dim else end, -step)])
     first, last = _first_backward(facts, dim, start, is_nonempty), _last_backward(facts, dim, end)
@@ -205,7 +202,7 @@ def _first_backward(facts: Facts, dim: DimLike, start: DimLike, is_nonempty: IsN
     """Return the first position of a backward slice, at least -1; None if it is unknown, or runtimes disagree: they do
     where there is no such position from the end. is_nonempty: as for `slice_length`.
     """
-    if start == -1 or (isinstance(start, int) and start >= _OPEN_END and isinstance(dim, Dim)):
+    if start == -1 or (isinstance(start, int) and start >= OPEN_END and isinstance(dim, Dim)):
         return dim - 1
     if facts.prove_ge(start, 0):
         return dim_min(start, dim - 1)
@@ -220,23 +217,10 @@ def _first_backward(facts: Facts, dim: DimLike, start: DimLike, is_nonempty: IsN
 
 def _last_backward(facts: Facts, dim: DimLike, end: DimLike) -> DimLike | None:
     """Return the position before which a backward slice ends; -1 is past the first element."""
-    if isinstance(end, int) and end <= -_OPEN_END and isinstance(dim, Dim):
+    if isinstance(end, int) and end <= -OPEN_END and isinstance(dim, Dim):
         return -1
-    if isinstance(end, int) and end >= _OPEN_END:
+    if isinstance(end, int) and end >= OPEN_END:
         return None
     if facts.prove_ge(end, 0):
         return end
     return dim_max(-1, dim + end) if facts.prove_ge(-1, end) else None
-
-
-def _is_disputed(dim: int, start: int, end: int, step: int) -> bool:
-    # The specification clamps the start of a backward slice to the first element, numpy and the reference evaluator to
-    # before it.
-    return (step < 0 and start < -dim) or is_end_disputed(end, step)
-
-
-def is_end_disputed(end: int, step: int) -> bool:
-    """Return True for a backward slice to the largest integer. For onnxruntime this is past the first element, for the
-    specification it is the last element.
-    """
-    return step < 0 and end >= _OPEN_END
