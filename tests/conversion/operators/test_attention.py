@@ -20,7 +20,8 @@ def attention(
     shapes: dict[str, Any] = {"q": ("float32", SHAPE), "k": ("float32", SHAPE), "v": (value_dtype, SHAPE), **PAST}
     shapes["f"] = ("float32", None)
     given = {name: shapes.get(name, ("int64", (1,))) for name in inputs if name}
-    lengths = {"y": SHAPE, "key": (1, 2, None, 4), "value": (1, 2, None, 4)}
+    # The rank of the output would say that of the inputs.
+    lengths = {"y": None if "f" in inputs else SHAPE, "key": (1, 2, None, 4), "value": (1, 2, None, 4)}
     results = {name: ("float32", lengths[name]) for name in outputs if name}
     return build(helper.make_node("Attention", inputs, outputs, **attributes), opset, given, results)
 

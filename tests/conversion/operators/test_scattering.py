@@ -53,7 +53,6 @@ def feeds_of(data: Shape, indices: Shape, updates: Shape, most: int, dtype: str 
         (scattering("ScatterND", None, None, None), 15, "the rank of 'i' is unknown"),
         (scattering("ScatterElements", None, None, None, axis=-1), 15, "the rank of 'i' is unknown"),
         (scattering("ScatterElements", None, None, None), 10, "GatherElements exists from opset 11 on and the rank"),
-        (scattering("ScatterND", ("N", 3), ("M", 1, 1), None), 15, "the rank of 'u' is unknown"),
         (scattering("ScatterND", ("N",), (), ()), 15, "data and indices must have at least one axis"),
         (scattering("ScatterND", ("N", 3), ("M", "K"), ("M", 3)), 10, "into how many dimensions its indices count"),
         (scattering("ScatterElements", ("N", 3), ("M", 3), ("M", 3)), 8, "cannot go below opset 9"),
@@ -65,7 +64,6 @@ def feeds_of(data: Shape, indices: Shape, updates: Shape, most: int, dtype: str 
         "tuples of any rank",
         "axis counted from the end of any rank",
         "any rank below 11",
-        "updates of any rank",
         "no dimension",
         "tuples of any length below 11",
         "elements below 9",
@@ -93,10 +91,12 @@ def test_refusals(model: onnx.ModelProto, target: int, words: str) -> None:
         ("ScatterND", ("N", 3), (4, 8, 1), (4, 8, 3), "add", 15, False),
         ("ScatterND", ("N", 3), (4, 9, 1), (4, 9, 3), "add", 15, True),
         ("ScatterND", ("N", 3), (1,), (3,), "add", 15, False),
+        # Their rank follows from that of the data and the indices.
+        ("ScatterND", ("N", 3), ("M", 1, 1), None, "add", 15, True),
     ],
 )
 def test_only_many_updates_or_any_number_need_a_loop(
-    op_type: str, data: Dims, indices: Dims, updates: Dims, reduction: str, target: int, is_loop: bool
+    op_type: str, data: Dims, indices: Dims, updates: Dims | None, reduction: str, target: int, is_loop: bool
 ) -> None:
     after = converted(scattering(op_type, data, indices, updates, reduction=reduction), target)
     assert ("Loop" in operators(after)) == is_loop
