@@ -109,10 +109,11 @@ def _is_undisputed(node: NodeProto, values: Sequence[Any]) -> bool:
     """Return False for a Slice that is disputed along an axis. Below opset 10 it has no steps."""
     if len(values) < _STEPS_OF_SLICE + 1 or values[_STEPS_OF_SLICE] is None:
         return True
-    sizes = np.shape(values[0])
-    starts, ends, axes, steps = (None if each is None else np.asarray(each).tolist() for each in values[1:])
-    bounds = zip(range(len(starts)) if axes is None else axes, starts, ends, steps, strict=True)
-    return not any(sizes[axis] and is_slice_disputed(sizes[axis], *bound) for axis, *bound in bounds)
+    data, starts, ends, axes, steps = values
+    sliced = range(len(starts)) if axes is None else axes
+    bounds = zip(sliced, starts, ends, steps, strict=True)
+    sizes = np.shape(data)
+    return not any(sizes[axis] and is_slice_disputed(sizes[axis], *map(int, bound)) for axis, *bound in bounds)
 
 
 def _has_axes(node: NodeProto, values: Sequence[Any]) -> bool:

@@ -91,17 +91,19 @@ def test_refusals(model: onnx.ModelProto, target: int, words: str) -> None:
         ("ScatterND", ("N", 3), (4, 8, 1), (4, 8, 3), "add", 15, False),
         ("ScatterND", ("N", 3), (4, 9, 1), (4, 9, 3), "add", 15, True),
         ("ScatterND", ("N", 3), (1,), (3,), "add", 15, False),
-        # Their rank follows from that of the data and the indices.
-        ("ScatterND", ("N", 3), ("M", 1, 1), None, "add", 15, True),
     ],
 )
 def test_only_many_updates_or_any_number_need_a_loop(
-    op_type: str, data: Dims, indices: Dims, updates: Dims | None, reduction: str, target: int, is_loop: bool
+    op_type: str, data: Dims, indices: Dims, updates: Dims, reduction: str, target: int, is_loop: bool
 ) -> None:
     after = converted(scattering(op_type, data, indices, updates, reduction=reduction), target)
     assert ("Loop" in operators(after)) == is_loop
     if reduction == "none" or target in (16, 18):
         assert operators(after) == [op_type]
+
+
+def test_updates_without_a_shape_have_the_rank_that_data_and_indices_leave() -> None:
+    assert refusal(scattering("ScatterND", ("N", 3), ("M", 1, 1), None), 15) == ""
 
 
 def test_a_loop_stands_for_the_node() -> None:
