@@ -26,6 +26,7 @@ from splitgraph.dim import (
     dim_min,
     evaluate,
     evaluator,
+    has_huge_number,
     is_spellable,
     large_atoms,
     parse_dim,
@@ -465,3 +466,20 @@ def test_numbers_are_unbounded() -> None:
     assert evaluate((huge * N + 1) // 2, {"N": 3}) == (3 * huge + 1) // 2
     assert parse_expression(str(2**32 * N + huge + 1)) == 2**32 * N + huge + 1
     assert str(N - huge) == "N - 1" + "0" * 6000
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda number: number,
+        lambda number: N + number,
+        lambda number: N * number + 1,
+        lambda number: A * N * number + K,
+        lambda number: A + N // abs(number),
+    ],
+    ids=["a number", "a summand", "a factor", "a factor of a product", "a divisor"],
+)
+def test_numbers_of_more_than_64_bits_are_huge(made: Callable[[int], DimLike], sign: int) -> None:
+    assert has_huge_number(made(sign * 2**64))
+    assert not has_huge_number(made(sign * (2**64 - 1)))

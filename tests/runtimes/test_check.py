@@ -59,6 +59,24 @@ def test_what_is_in_the_way(given: onnx.ModelProto, target: str, code: str, word
     assert told is (findings.after_conversion is not False)
 
 
+@pytest.mark.parametrize(
+    ("opset", "given", "node", "code", "help"),
+    [
+        (13, "float[2] x, int32[1] s", "y = Reshape(x, s)", "SG302", "Cast the input, or upgrade the model"),
+        (18, "float[6] x", "y, z = Split<axis = 0, num_outputs = 3>(x)", "SG209", "Add the missing outputs;"),
+    ],
+)
+def test_what_the_schema_alone_forbids_is_refused_by_onnxruntime(
+    opset: int, given: str, node: str, code: str, help: str
+) -> None:
+    text = f'<ir_version: 8, opset_import: ["": {opset}]> g ({given}) => (float[2] y) {{ {node} }}'
+    model = onnx.parser.parse_model(text)
+    (found,) = splitgraph.check(model, "onnxruntime")
+    assert (found.code, found.severity) == ("SG701", "error")
+    assert found.help.startswith(help)
+    assert [(each.code, each.severity) for each in splitgraph.check(model, "openvino")] == [(code, "warning")]
+
+
 FIXED, OPEN = models.HALF, models.model("y0, y1 = Split<axis = 2>(x)", 13, data="float16[N, 7, 8] x")
 NOT_KNOWN = models.model("y0 = Relu(x)", 14, data="float16[2, 3] x")
 

@@ -62,6 +62,11 @@ TRAITS: dict[str, tuple[tuple[str, str, dict[str, str], list[Input]], set[str], 
         {"values of another size", "one mask for all queries"},
         set(),
     ),
+    "attention without a mask": (
+        ("ScaledDotProductAttention", "opset13", {}, ["f32 2,4,8", "f32 2,4,8", "f32 2,4,6"]),
+        {"values of another size"},
+        {"one mask for all queries"},
+    ),
     "attention of one query": (
         ("ScaledDotProductAttention", "opset13", {}, ["f32 2,1,8", "f32 2,4,8", "f32 2,4,8", "f32 1,4"]),
         set(),

@@ -224,12 +224,11 @@ def _tensor(value: Array, element_type: Any) -> Any:
         return openvino.Tensor(np.array(plain, order="C"))
     bits = _NARROW[name][1]
     tensor = openvino.Tensor(element_type, openvino.Shape(list(value.shape)))
-    if value.size:
-        content = np.ascontiguousarray(value).view(np.uint8).ravel()
-        if bits == 4:
-            padded = np.concatenate([content & 15, np.zeros(content.size % 2, np.uint8)])
-            content = padded[0::2] | padded[1::2] << 4
-        tensor.data.reshape(-1).view(np.uint8)[:] = content
+    content = np.ascontiguousarray(value).view(np.uint8).ravel()
+    if bits == 4:
+        padded = np.concatenate([content & 15, np.zeros(content.size % 2, np.uint8)])
+        content = padded[0::2] | padded[1::2] << 4
+    tensor.data.reshape(-1).view(np.uint8)[:] = content
     return tensor
 
 
@@ -240,12 +239,9 @@ def _array(tensor: Any) -> Value:
     if name not in _NARROW:
         return np.array(tensor.data)
     dtype, bits = dtype_by_name(_NARROW[name][0]), _NARROW[name][1]
-    size = int(np.prod(shape, dtype=np.int64))
-    if not size:
-        return np.empty(shape, dtype)
     content = tensor.data.reshape(-1).view(np.uint8)
     if bits == 4:
-        content = np.stack([content & 15, content >> 4], axis=1).ravel()[:size]
+        content = np.stack([content & 15, content >> 4], axis=1).ravel()[: tensor.get_size()]
         if dtype.name == "int4":
             content = np.where(content > 7, content.astype(np.int16) - 16, content).astype(np.int8).view(np.uint8)
     return np.frombuffer(content.tobytes(), dtype).reshape(shape)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 import onnx
 import pytest
@@ -52,3 +53,37 @@ def test_a_loop_that_does_not_run_gives_nothing_of_what_was_run_before(tmp_path:
     run, _ = load_onnx(tmp_path / "loop.onnx")
     x = np.ones(2, np.float32)
     assert [run({"n": np.array(times), "x": x})[1].shape[0] for times in (2, 0, 1, 0)] == [2, 0, 1, 0]
+
+
+@pytest.mark.sample(21)
+@pytest.mark.parametrize("shape", ["3", "2,3", "2,0"])
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("bf16", np.array([1, -2, 0.5, 0, 7, -1], ml_dtypes.bfloat16)),
+        ("f8e4m3", np.array([1, -2, 0.5, 0, 7, -1], ml_dtypes.float8_e4m3fn)),
+        ("f8e5m2", np.array([1, -2, 0.5, 0, 7, -1], ml_dtypes.float8_e5m2)),
+        ("f8e8m0", np.array([1, 2, 0.5, 4, 8, 1], ml_dtypes.float8_e8m0fnu)),
+        ("f4e2m1", np.array([1, -2, 0.5, 0, 6, -1], ml_dtypes.float4_e2m1fn)),
+        ("i4", np.array([1, -2, 7, -8, 0, -1], ml_dtypes.int4)),
+        ("u4", np.array([1, 2, 15, 8, 0, 3], ml_dtypes.uint4)),
+    ],
+)
+def test_element_types_that_numpy_lacks_come_back_as_they_were(
+    name: str, values: np.ndarray, shape: str, tmp_path: Path
+) -> None:
+    sizes = [int(size) for size in shape.split(",")]
+    port = f'<port id="0" precision="{name.upper()}">{"".join(f"<dim>{size}</dim>" for size in sizes)}</port>'
+    named = '<port names="x"'
+    (tmp_path / "model.xml").write_text(
+        '<net name="m" version="11"><layers>'
+        f'<layer id="0" name="x" type="Parameter" version="opset1"><data shape="{shape}" element_type="{name}"/>'
+        f"<output>{port.replace('<port', named)}</output></layer>"
+        f'<layer id="1" name="end" type="Result" version="opset1"><input>{port}</input></layer>'
+        '</layers><edges><edge from-layer="0" from-port="0" to-layer="1" to-port="0"/></edges></net>'
+    )
+    (tmp_path / "model.bin").write_bytes(b"")
+    run, _ = load_ir(tmp_path / "model.xml")
+    given = values[: np.prod(sizes)].reshape(sizes)
+    (found,) = run({"x": given})
+    assert (found.dtype, found.shape, found.tolist()) == (given.dtype, given.shape, given.tolist())

@@ -41,6 +41,8 @@ CASES = {
     "FusedGemm": Case(
         "FusedGemm", [data(4, 3), data(4, 5), data(5)], {"transA": 1, "alpha": 2.0, "beta": -1.0, "activation": "Relu"}
     ),
+    "FusedGemm with its defaults": Case("FusedGemm", [data(4, 3), data(3, 5), data(5)], {"activation": "Tanh"}),
+    "FusedGemm without a bias": Case("FusedGemm", [data(4, 3), data(5, 3)], {"transB": 1, "activation": "Sigmoid"}),
 }  # fmt: skip
 
 

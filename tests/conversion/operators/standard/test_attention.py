@@ -107,6 +107,8 @@ _ATTENTION = [
         for past in (0, 2)
         if mask != "no mask" or not past
     ),
+    # The mask has a number of keys, the inputs have none.
+    *(_attention(mask, free=True, constants=frozenset({1, 2, 3})) for mask in ("keys", "no mask")),
     _attention("keys", 2, free=True, attributes=_ONE_WAY),
     _attention(free=True, constants=frozenset()),
     _attention(free=True, constants=frozenset(), bias=False, outputs=2),
