@@ -6,6 +6,8 @@ import onnx
 from onnx import parser
 
 import splitgraph
+from splitgraph.conversion.plan import UseCounts
+from splitgraph.model.scopes import scopes
 
 
 def downgraded(opset: int, target: int, text: str) -> onnx.ModelProto:
@@ -46,3 +48,17 @@ def test_nodes_of_other_domains_stay() -> None:
         }""",
     )
     assert operators(after.graph) == ["Make", "Resize"]
+
+
+def test_a_node_that_was_replaced_is_not_removed_later() -> None:
+    """What it read was released once: the weights stay for the reader that they have left."""
+    (scope,) = scopes(
+        parser.parse_model(
+            """<ir_version: 8, opset_import: ["": 13]> g (float[2] x) => (float[2] y, float[2] z)
+            <float[2] k = {1.0, 2.0}> { a = Add(x, k) y = Neg(a) z = Mul(x, k) }"""
+        )
+    )
+    counts = UseCounts([scope])
+    found = [counts.exchange(scope, 0, ["x"]), counts.exchange(scope, 1, ["x"])]
+    assert [(each.gone, each.gone_initializers) for each in found] == [([], []), ([], [])]
+    assert [counts.is_read((), name) for name in ("a", "k")] == [False, True]
