@@ -84,6 +84,7 @@ REFUSED: dict[str, tuple[OneNode, int, str]] = {
 }
 
 
+@pytest.mark.sample(len(REFUSED))
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_has_no_exact_form_is_refused_by_name(name: str) -> None:
     one, version, text = REFUSED[name]
