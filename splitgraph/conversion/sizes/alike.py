@@ -93,7 +93,7 @@ def ask_about_axis(site: Site, source: Source, name: str = "", unless: str = "")
     follows. name: how the weights are called, if not by the input. unless: as in `Stays`.
     """
     key, size = (site.place(site.ctx.input_count + 1), source.place), (site.dims(source.position) or ())[source.place]
-    is_needed = source.place in site.follower.expanded.get(site.place(source.position), ())
+    is_needed = source.place in site.follower.decided.expanded.get(site.place(source.position), ())
     if is_needed and not site.follower.choices.get(key) and site.decided(key[0].position, source.place) is None:
         return None
     told = Stays(f"the size {{}} of {name or site.ctx.node.input[source.position]!r}", unless=unless)
@@ -111,7 +111,9 @@ def ask_about_result(site: Site) -> None:
     place, name = site.place(site.ctx.input_count + 1), site.ctx.node.name
     for axis, size in enumerate(site.dims(0) or ()):
         source, old = Source(0, axis), site.wanted.before(size)
-        is_said = axis in site.follower.entries.get(place, ()) or site.follower.choices.get((place, axis), 0) > 0
+        is_said = (
+            axis in site.follower.decided.entries.get(place, ()) or site.follower.choices.get((place, axis), 0) > 0
+        )
         is_open = isinstance(size, int) and size > 1 and not _was_asked(site, source)
         if isinstance(old, int) and (is_said or (is_open and _sizes_of_a_result(site, old))):
             taken = ask_about_axis(site, source, name, _NO_OTHERS)
@@ -128,15 +130,17 @@ def _was_asked(site: Site, source: Source) -> bool:
     while waiting:
         reader, (position, axis, _) = waiting.pop()
         name = reader.ctx.node.input[position]
-        maker = follower.makers.get(name)
-        if maker is None:
+        made_by = follower.seen.makers.get(name)
+        if made_by is None:
             continue
-        node, walk = maker.ctx.node, maker.ctx.walk
+        maker, node, walk = Site(follower, made_by), made_by.node, made_by.walk
         said_by = follower.operators.saying.get(node.op_type)
         made = follower.alone.made(node, walk.imports, maker.given(), [*node.output].index(name), axis, said_by)
         for each in made.sources if made is not None else ():
             place = maker.place(each.position if each.is_element else maker.ctx.input_count + 1)
-            if (place, each.place) in follower.alternatives or each.place in follower.entries.get(place, ()):
+            if (place, each.place) in follower.seen.alternatives or each.place in follower.decided.entries.get(
+                place, ()
+            ):
                 return True
             if not each.is_element:
                 waiting.append((maker, each))
@@ -168,13 +172,13 @@ def _ask_about_ones(site: Site) -> None:
         larger = [*given[:position], Given(known.type.with_shape(sizes)), *given[position + 1 :]]
         _ask_about(site, position, axes, given, larger)
         for output, axis in follower.alone.repeated(node, walk.imports, given, larger):
-            follower.one_row.setdefault((walk.path, node.output[output]), set()).add(axis)
+            follower.seen.one_row.setdefault((walk.path, node.output[output]), set()).add(axis)
 
 
 def _axes_of_one_row(site: Site, position: int, known: Given | None) -> Collection[int]:
     """Return the axes along which an input has 1 because weights have."""
     if known is None or known.elements is None:
-        return site.follower.one_row.get((site.ctx.walk.path, site.ctx.node.input[position]), ())
+        return site.follower.seen.one_row.get((site.ctx.walk.path, site.ctx.node.input[position]), ())
     return [axis for axis, size in enumerate(known.type.shape or ()) if size == 1]
 
 

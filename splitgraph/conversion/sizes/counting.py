@@ -54,15 +54,15 @@ class Counting:
         """Let weights that count along an axis count as far as the new dimension. Raises Stuck if they count along
         another axis, too, in each other's way.
         """
-        others = self._follower.patterns.get(place, ())
+        others = self._follower.decided.patterns.get(place, ())
         # Pairs of numbers count along two axes.
         kept = [each for each in others if isinstance(each, Counted) and each.axis != counted.axis]
         if any(each.axis == counted.along or each.along == counted.axis for each in kept):
             raise Stuck("its numbers count along two axes, and each of them counts along the other")
-        self._follower.patterns[place] = (*kept, counted)
+        self._follower.decided.patterns[place] = (*kept, counted)
         # The entry counts along this axis, so the axis as a whole is not read as one that counts.
-        self._follower.repeated.get(place, {}).pop(counted.axis, None)
-        self._follower.expanded.setdefault(place, {})[counted.axis] = dim
+        self._follower.decided.repeated.get(place, {}).pop(counted.axis, None)
+        self._follower.decided.expanded.setdefault(place, {})[counted.axis] = dim
 
     def _count_in_part(self, producer: Producer, axis: int, dim: DimLike, entry: int) -> None:
         """Do as `count` for indices that a Concat joins along the last axis: one of its inputs has the entry."""
@@ -81,8 +81,8 @@ class Counting:
     def count_digits(self, place: InputPlace, name: str, digits: Sequence[DimLike]) -> None:
         """Let indices into a merged dimension count each of the dimensions in it, the last one fastest."""
         for reader, axis, dim, step in self._counts(place, name, tuple(digits), 1):
-            self._follower.repeated.setdefault(reader, {})[axis] = Repeated(axis, 0, step)
-            self._follower.expanded.setdefault(reader, {})[axis] = dim
+            self._follower.decided.repeated.setdefault(reader, {})[axis] = Repeated(axis, 0, step)
+            self._follower.decided.expanded.setdefault(reader, {})[axis] = dim
 
     def _counts(self, place: InputPlace, name: str, digits: tuple[DimLike, ...], stride: DimLike) -> list[_Count]:
         """Return the weights that have to count so that a value is a place along digits times `stride`: `b*T + t`."""
@@ -122,7 +122,7 @@ class Counting:
             and symbols_of(dim) <= wanted.batch
             and items == [(0,), (wanted.before(limit),), (step,)]
         ):
-            self._follower.entries.setdefault(producer.place(1), {})[0] = limit
+            self._follower.decided.entries.setdefault(producer.place(1), {})[0] = limit
             return True
         return items == [(0,), (limit,), (step,)]
 

@@ -15,9 +15,7 @@ from splitgraph.conversion.sizes.digits import Order, is_limited, is_one_factor
 from splitgraph.conversion.sizes.needs import (
     Alternative,
     Counted,
-    Cut,
     InputPlace,
-    Levels,
     Meaning,
     Need,
     Reading,
@@ -26,6 +24,7 @@ from splitgraph.conversion.sizes.needs import (
     Triangle,
 )
 from splitgraph.conversion.sizes.reshape_targets import Choice
+from splitgraph.conversion.sizes.walk_records import Decided, Seen
 from splitgraph.conversion.sizes.wanted import Wanted
 from splitgraph.conversion.sizes.weights import WeightReader
 from splitgraph.dim import Dim, DimLike, Obligation, product, symbol, symbols_of
@@ -33,7 +32,6 @@ from splitgraph.inference.alone import Alone, Given, Source
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.record import Requirement
 from splitgraph.inference.rules.operands import input_of
-from splitgraph.inference.walk_results import GraphDetail, NodePlace
 from splitgraph.model.attributes import make_attribute
 from splitgraph.model.scopes import MAIN, GraphPath, plain_domain
 from splitgraph.model.value_type import Contents, ValueType, tensor, vector
@@ -88,23 +86,9 @@ class Operators:
 class Follower:
     """What the walk calls for each node before it is inferred.
 
-    Given: operators, those of the format; weights, which reads those of the model; constants, their names by graph;
-    placed, the names that the user gives; choices, the readings of digits that are not the first; is_first: there are
-    none. alone says what nodes do to sizes.
-
-    Decided, and kept from walk to walk: entries of constant inputs, in terms of dimensions. expanded: the dimensions
-    that inputs get, by axis. Of these, repeated tells what weights of several elements are along an axis, and patterns
-    along several; cuts, which axes go over several dimensions, and levels, over several grids. orders: the digits along
-    an axis of the input of a Reshape. met: the dimensions that values had.
-
-    Found by the last walk: edits and attributes that it read otherwise, None for one that is dropped; values, the
-    dimensions in place of numbers that nodes compute with (`values.py`); taking_all, poolings that take everything
-    (`windows.py`); merged, the values whose digits were asked for; needs; blocked, what cannot follow, by location;
-    conditions, which sizes have to be equal; one_row, the axes of size 1 that come of weights; own, the nodes about
-    which something is decided, or that read outputs which are constants; alternatives, the numbers with several
-    readings; over, the nodes that mix places of a dimension, by symbol, and over_merged, those where it was 1 and one
-    factor of several; makers, the nodes of the main graph by output; bodies, of loops whose states have the size that
-    went in.
+    operators: those of the format. weights: reads those of the model. constants: their names, by graph. placed: the
+    names that the user gives. choices: the readings of digits that are not the first; is_first: there are none. alone:
+    says what nodes do to sizes. decided: what is kept from walk to walk. seen: what the last walk found.
     """
 
     wanted: Wanted
@@ -112,54 +96,17 @@ class Follower:
     weights: WeightReader
     constants: Collection[tuple[GraphPath, str]]
     alone: Alone = field(default_factory=Alone)
-    entries: dict[InputPlace, dict[int, DimLike]] = field(default_factory=dict)
     placed: frozenset[str] = frozenset()
-    expanded: dict[InputPlace, dict[int, DimLike]] = field(default_factory=dict)
-    repeated: dict[InputPlace, dict[int, Repeated]] = field(default_factory=dict)
-    patterns: dict[InputPlace, tuple[Counted, ...] | Triangle] = field(default_factory=dict)
-    cuts: dict[InputPlace, Cut] = field(default_factory=dict)
-    levels: dict[InputPlace, Levels] = field(default_factory=dict)
-    edits: dict[NodePlace, dict[int, Contents]] = field(default_factory=dict)
-    attributes: dict[NodePlace, dict[str, tuple[int, ...] | None]] = field(default_factory=dict)
-    values: dict[NodePlace, dict[int, dict[int, Dim]]] = field(default_factory=dict)
-    taking_all: dict[NodePlace, bool] = field(default_factory=dict)
-    orders: dict[tuple[InputPlace, int], Order] = field(default_factory=dict)
-    merged: dict[tuple[InputPlace, int], str] = field(default_factory=dict)
-    needs: list[Need] = field(default_factory=list)
-    blocked: dict[str, str] = field(default_factory=dict)
-    conditions: list[Requirement] = field(default_factory=list)
-    one_row: dict[tuple[GraphPath, str], set[int]] = field(default_factory=dict)
-    own: set[NodePlace] = field(default_factory=set)
     choices: Mapping[Reading, int] = field(default_factory=dict)
-    alternatives: dict[Reading, Alternative] = field(default_factory=dict)
-    met: dict[DimLike, None] = field(default_factory=dict)
     is_first: bool = True
-    over: dict[str, tuple[str, str]] = field(default_factory=dict)
-    over_merged: dict[str, tuple[str, str]] = field(default_factory=dict)
-    makers: dict[str, Site] = field(default_factory=dict)
-    bodies: dict[GraphPath, GraphDetail] = field(default_factory=dict)
+    decided: Decided = field(default_factory=Decided)
+    seen: Seen = field(default_factory=Seen)
 
     def begin(self) -> None:
         """Forget what an earlier walk found."""
-        self.edits.clear()
-        self.attributes.clear()
-        self.values.clear()
-        self.taking_all.clear()
-        self.one_row.clear()
-        self.merged.clear()
-        self.needs.clear()
-        self.blocked.clear()
-        self.conditions.clear()
-        self.alternatives.clear()
-        self.over.clear()
-        self.over_merged.clear()
-        self.makers.clear()
-        self.bodies.clear()
-        chosen = (key[0] for key in self.choices if isinstance(key[0], InputPlace))
-        self.own = {
-            place[:2] for place in (*chosen, *self.entries, *self.expanded, *(place for place, _ in self.orders))
-        }
-        self.own.update((MAIN, index) for index in self.wanted.outputs.values())
+        chosen = {key[0][:2] for key in self.choices if isinstance(key[0], InputPlace)}
+        results = {(MAIN, index) for index in self.wanted.outputs.values()}
+        self.seen = Seen(own=chosen | self.decided.nodes() | results)
 
     def bounds(self) -> dict[str, tuple[int, None]]:
         """Return the bounds of the names that change: a dimension of which nothing is left is not asked for."""
@@ -169,18 +116,18 @@ class Follower:
         """Return True for a node that is not like others that look alike: something was decided about it, or it may
         read one row of a table.
         """
-        return bool(self.wanted.ones) or (path, index) in self.own
+        return bool(self.wanted.ones) or (path, index) in self.seen.own
 
     def __call__(self, ctx: NodeContext) -> None:
         """Give a node the elements and shapes that are decided, and read its constants."""
-        site = Site(self, ctx)
         if ctx.walk.path == MAIN:
-            self.makers.update(dict.fromkeys(ctx.node.output, site))
+            self.seen.makers.update(dict.fromkeys(ctx.node.output, ctx))
+        site = Site(self, ctx)
         self.operators.every(site)
         for position in range(ctx.input_count):
             place = site.place(position)
-            if place in self.expanded:
-                site.expand(position, self.expanded[place])
+            if place in self.decided.expanded:
+                site.expand(position, self.decided.expanded[place])
         if self.is_first:
             self._meet(ctx)
         rule = self.operators.rules.get((plain_domain(ctx.node.domain), ctx.node.op_type))
@@ -189,15 +136,15 @@ class Follower:
         site.fit_sizes()
         self._note_over(site)
         for position in range(ctx.input_count):
-            if site.place(position) in self.entries and ctx.node.op_type not in self.operators.values:
-                site.restate_entries(position, self.entries[site.place(position)])
+            if site.place(position) in self.decided.entries and ctx.node.op_type not in self.operators.values:
+                site.restate_entries(position, self.decided.entries[site.place(position)])
 
     def _meet(self, ctx: NodeContext) -> None:
         """Note the dimensions of inputs that change, without those of slices of a fixed length."""
         for known in ctx.inputs:
             for dim in (known.shape if known is not None else None) or ():
                 if dim is not None and self.wanted.changes(dim) and not is_limited(dim):
-                    self.met[dim] = None
+                    self.decided.met[dim] = None
 
     def _note_over(self, site: Site) -> None:
         """Note over which dimensions a node computes."""
@@ -243,7 +190,7 @@ class Site:
         it again, and knows less of the state.
         """
         path = (*self.ctx.walk.path, self.ctx.index, name, 0)
-        self.follower.bodies[path] = self.ctx.walk.state.record.details[path]
+        self.follower.seen.bodies[path] = self.ctx.walk.state.record.details[path]
 
     def numbers(self, position: int) -> tuple[int, ...] | None:
         """Return the elements of an input that are numbers in any run."""
@@ -264,7 +211,7 @@ class Site:
         return self.ctx.attribute(name) if position is None else self.items(position)
 
     def is_decided(self, position: int) -> bool:
-        return self.place(position) in self.follower.entries
+        return self.place(position) in self.follower.decided.entries
 
     def restate(self, position: int, contents: Contents) -> None:
         """Read an input as these elements."""
@@ -276,7 +223,7 @@ class Site:
             ctx.inputs.append(kind)
         else:
             ctx.given[position] = ctx.walk.state.knowledge.of(ctx.input(position), contents)
-        self.follower.edits.setdefault((ctx.walk.path, ctx.index), {})[position] = contents
+        self.follower.seen.edits.setdefault((ctx.walk.path, ctx.index), {})[position] = contents
 
     def restate_if_other(self, position: int, before: Sequence[DimLike], after: Sequence[DimLike]) -> None:
         """Read a list as these elements, if they are others than before."""
@@ -293,12 +240,12 @@ class Site:
         """Read an attribute as these numbers, or as if it were not there."""
         ctx = self.ctx
         ctx.repair((name,), None if numbers is None else make_attribute(name, numbers), 0)
-        self.follower.attributes.setdefault((ctx.walk.path, ctx.index), {})[name] = numbers
+        self.follower.seen.attributes.setdefault((ctx.walk.path, ctx.index), {})[name] = numbers
 
     def restate_entries(self, position: int, entries: Mapping[int, DimLike]) -> None:
         """Read some entries of an input as decided."""
         place, own = (self.ctx.walk.path, self.ctx.index), self.ctx.contents(position)
-        known = self.follower.edits.get(place, {}).get(position) or own
+        known = self.follower.seen.edits.get(place, {}).get(position) or own
         if known is not None:
             items = tuple(entries.get(entry, item) for entry, item in enumerate(known.items))
             if own is None or items != own.items:
@@ -320,12 +267,12 @@ class Site:
     def count(self, position: int, dim: DimLike) -> None:
         """Read a list with the one number 0 as one that counts a dimension."""
         place = self.place(position)
-        self.follower.expanded.setdefault(place, {})[0] = dim
-        self.follower.repeated.setdefault(place, {})[0] = Repeated(0, 0, 1)
+        self.follower.decided.expanded.setdefault(place, {})[0] = dim
+        self.follower.decided.repeated.setdefault(place, {})[0] = Repeated(0, 0, 1)
         self.expand(position, {0: dim})
 
     def _pattern(self, position: int) -> tuple[Counted, ...] | Triangle | None:
-        return self.follower.patterns.get(self.place(position))
+        return self.follower.decided.patterns.get(self.place(position))
 
     def need(
         self,
@@ -338,7 +285,7 @@ class Site:
         """Note that an input needs a dimension along an axis where it has a number. entry, digits: as in `Need`."""
         ctx = self.ctx
         found = Need(self.place(position), ctx.node.input[position], axis, dim, ctx.location, entry, tuple(digits))
-        self.follower.needs.append(found)
+        self.follower.seen.needs.append(found)
 
     def fit_sizes(self) -> None:
         """Let sizes that the node needs to be equal change together."""
@@ -384,7 +331,7 @@ class Site:
             if is_equal and isinstance(size, Dim) and not self.ctx.facts.prove_eq(size, changing):
                 # A rule demands nothing of dimensions that may be broadcast.
                 needed = Requirement(Obligation(size, "==", changing), self.ctx.location, self.ctx.facts, "")
-                self.follower.conditions.append(needed)
+                self.follower.seen.conditions.append(needed)
 
     def need_if_fixed(self, position: int, axis: int, own: DimLike, dim: DimLike) -> None:
         """Let an input get a dimension along an axis, as `need` does, if it has the old size of the dimension there."""
@@ -398,8 +345,8 @@ class Site:
         several = sum(entry in (1, -1) for entry in target) > 1
         for axis, dim in enumerate(dims):
             if self.wanted.changes(dim) and (not is_one_factor(dim) or (several and self.wanted.before(dim) == 1)):
-                self.follower.merged[self.place(position), axis] = self.ctx.node.input[position]
-        known = {axis: self.follower.orders.get((self.place(position), axis), ()) for axis in range(len(dims))}
+                self.follower.seen.merged[self.place(position), axis] = self.ctx.node.input[position]
+        known = {axis: self.follower.decided.orders.get((self.place(position), axis), ()) for axis in range(len(dims))}
         # An earlier walk may have had another dimension there.
         return {
             axis: order
@@ -411,14 +358,14 @@ class Site:
         """Note that the node mixes the places along a dimension. text: what it does; "" if its operator says so."""
         told = text or f"{self.ctx.node.op_type} computes over {dim}"
         for name in symbols_of(dim) & self.wanted.old.keys() if isinstance(dim, Dim) else ():
-            self.follower.over.setdefault(name, (self.ctx.location, told))
+            self.follower.seen.over.setdefault(name, (self.ctx.location, told))
             if dim != symbol(name) and self.wanted.old[name] == 1:
-                self.follower.over_merged.setdefault(name, (self.ctx.location, told))
+                self.follower.seen.over_merged.setdefault(name, (self.ctx.location, told))
 
     def choose(self, dims: Sequence[DimLike], target: Sequence[DimLike], choice: Choice) -> int:
         """Return the number of the place that is taken for a digit in the target of a Reshape."""
         reading = tuple(dims), tuple(target), choice.number
-        location, others = self.ctx.location, self.follower.alternatives
+        location, others = self.ctx.location, self.follower.seen.alternatives
         others[reading] = others.get(reading, Alternative(choice, self.place(1), location)).repeated_at(location)
         others[reading] = others[reading]._replace(choice=choice)
         return min(self.follower.choices.get(reading, 0), len(choice.readings) - 1)
@@ -464,21 +411,21 @@ class Site:
         asked = len({each.value for each in meanings[:likely]})
         choice = Choice(number, symbols, readings, True, likely=asked, is_value=is_value)
         is_attribute = stays is None and not self.ctx.has_input(position)
-        self.follower.alternatives[key] = Alternative(choice, key[0], self.ctx.location, is_attribute, stays)
+        self.follower.seen.alternatives[key] = Alternative(choice, key[0], self.ctx.location, is_attribute, stays)
         return distinct[min(self.follower.choices.get(key, 0), len(distinct) - 1)].value
 
     def compute_with(self, position: int, entry: int, dim: Dim) -> None:
         """Note that the node computes with a dimension in place of a number."""
         place = self.ctx.walk.path, self.ctx.index
-        self.follower.values.setdefault(place, {}).setdefault(position, {})[entry] = dim
+        self.follower.seen.values.setdefault(place, {}).setdefault(position, {})[entry] = dim
 
     def decided(self, position: int, entry: int) -> DimLike | None:
         """Return what is decided about an entry of a constant."""
-        return self.follower.entries.get(self.place(position), {}).get(entry)
+        return self.follower.decided.entries.get(self.place(position), {}).get(entry)
 
     def decide(self, position: int, entry: int, value: DimLike) -> None:
         """Change what is decided about an entry of a constant."""
-        self.follower.entries[self.place(position)][entry] = value
+        self.follower.decided.entries[self.place(position)][entry] = value
 
     def alike(self, number: int) -> list[Meaning]:
         """Return what a number that says a size can mean: itself first, then dimensions of this old size."""
@@ -488,7 +435,7 @@ class Site:
             return [Meaning(1), *(Meaning(symbol(name)) for name in sorted(wanted.ones)[:_MOST_ALIKE])]
         met = [
             dim
-            for dim in self.follower.met
+            for dim in self.follower.decided.met
             if wanted.before(dim) == number and not symbols_of(dim) & wanted.batch_of_caller
         ]
         others = sorted(dict.fromkeys([*own, *met]), key=lambda dim: len(str(dim))) if number else []
@@ -500,4 +447,4 @@ class Site:
 
     def block(self, text: str) -> None:
         """Note that the node cannot follow, and why."""
-        self.follower.blocked[self.ctx.location] = text
+        self.follower.seen.blocked[self.ctx.location] = text

@@ -112,12 +112,14 @@ class _Flow:
         for position, name in enumerate(node.input):
             label = self.labels.get((self.definitions.home(place.path, name), name)) if name else None
             here = place._replace(position=position)
-            steps = {axis: each.step for axis, each in self.follower.repeated.get(here, {}).items() if each.step}
-            pattern = self.follower.patterns.get(here)
+            steps = {
+                axis: each.step for axis, each in self.follower.decided.repeated.get(here, {}).items() if each.step
+            }
+            pattern = self.follower.decided.patterns.get(here)
             steps.update(
                 () if pattern is None or isinstance(pattern, Triangle) else ((each.axis, 1) for each in pattern)
             )
-            dims = [(dim, axis) for axis, dim in self.follower.expanded.get(here, {}).items() if axis in steps]
+            dims = [(dim, axis) for axis, dim in self.follower.decided.expanded.get(here, {}).items() if axis in steps]
             counted = next(((dim, axis) for dim, axis in dims if self.name in symbols_of(dim)), None)
             label = label if counted is None else _Label(counted[0], steps[counted[1]])
             if label is None and self._has_size(self._read(here)):
@@ -128,7 +130,7 @@ class _Flow:
 
     def _read(self, place: InputPlace) -> Contents | None:
         """Return the elements of a constant that a node reads as others than the model has."""
-        return self.follower.edits.get(place[:2], {}).get(place.position)
+        return self.follower.seen.edits.get(place[:2], {}).get(place.position)
 
     def _made(self, place: InputPlace, node: NodeProto, given: Mapping[int, _Label]) -> Sequence[_Label | None] | str:
         """Return the labels of the outputs of a node, or what it does with the number of items that it may not do.
@@ -222,7 +224,7 @@ class _Flow:
 
     def _read_dims(self, place: InputPlace, name: str) -> Shape:
         """Return the dimensions of a value as a node reads it: weights may be repeated for it."""
-        repeated = self.follower.expanded.get(place, {})
+        repeated = self.follower.decided.expanded.get(place, {})
         return tuple(repeated.get(axis, dim) for axis, dim in enumerate(self._dims(place.path, name)))
 
     def _within_steps(self, place: InputPlace, node: NodeProto, given: Mapping[int, _Label]) -> _Label | None:
@@ -244,7 +246,7 @@ class _Flow:
         """Return True for a list of 0, 1, 2 … as many as there are in a step, or for places among as many."""
         if self.places.get((self.definitions.home(place.path, name), name)) == stride:
             return True
-        counted, sizes = self.follower.repeated.get(place, {}), self.follower.expanded.get(place, {})
+        counted, sizes = self.follower.decided.repeated.get(place, {}), self.follower.decided.expanded.get(place, {})
         if any(each == Repeated(axis, 0, 1) and sizes.get(axis) == stride for axis, each in counted.items()):
             return True
         return isinstance(stride, int) and self._items(place.path, name) == tuple(range(stride))
@@ -266,7 +268,7 @@ class _Flow:
         dim = dims[number] if number is not None and -len(dims) <= number < len(dims) else None
         if dim is None or number is None or self.name not in symbols_of(dim):
             return False
-        order = self.follower.orders.get((place._replace(position=0), number % len(dims))) or ()
+        order = self.follower.decided.orders.get((place._replace(position=0), number % len(dims))) or ()
         at = next((at for at, digit in enumerate(order) if self.name in symbols_of(digit.dim)), None)
         return stride == 1 if at is None else product([digit.dim for digit in order[at + 1 :]]) == stride
 

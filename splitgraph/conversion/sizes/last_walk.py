@@ -87,10 +87,10 @@ class LastWalk:
         kind = detail.types[name]
         before: Callable[[DimLike], DimLike] = self.follower.wanted.before if at_old_sizes else lambda dim: dim
         if kind.shape is not None:
-            expanded = self.follower.expanded.get(place, {})
+            expanded = self.follower.decided.expanded.get(place, {})
             dims = [expanded.get(axis, dim) for axis, dim in enumerate(kind.shape)]
             kind = kind.with_shape([None if dim is None else before(dim) for dim in dims])
-        elements = self.follower.edits.get(place[:2], {}).get(place.position, detail.constants.get(name))
+        elements = self.follower.seen.edits.get(place[:2], {}).get(place.position, detail.constants.get(name))
         if isinstance(elements, Contents):
             items = tuple(before(item) if isinstance(item, Dim) else item for item in elements.items)
             elements = Contents(elements.shape, items)

@@ -62,9 +62,9 @@ class Origins:
 
     def find_orders(self) -> None:
         """Find the digits of the dimensions that the last walk asked for."""
-        for (place, axis), name in self._follower.merged.items():
+        for (place, axis), name in self._follower.seen.merged.items():
             if place.path in self.paths:
-                self._follower.orders[place, axis] = self._order(self._part(place.path, name, axis))
+                self._follower.decided.orders[place, axis] = self._order(self._part(place.path, name, axis))
 
     def _order(self, asked: _Part) -> Order:
         """Return the digits of a dimension, from the nodes that made one dimension of several."""
@@ -128,7 +128,7 @@ class Origins:
             return orders[0] if len(set(orders)) == 1 and orders[0] is not None else plain
         digits: list[Digit] = []
         # What is repeated for this node alone has other sizes here.
-        repeated = self._follower.expanded.get(producer.place(0), {})
+        repeated = self._follower.decided.expanded.get(producer.place(0), {})
         for at, (order, part) in enumerate(zip(orders, parts, strict=True)):
             dim = repeated.get(at, self._last.shape(*part[:2])[part[2]])
             if at in repeated and is_one_factor(dim):
@@ -213,7 +213,7 @@ class Origins:
             raise Stuck(f"{producer.location} gives {name!r} the size {size} along axis {axis}")
         for position, place, is_element in made.sources:
             if is_element:
-                self._follower.entries.setdefault(producer.place(position), {})[place] = inner
+                self._follower.decided.entries.setdefault(producer.place(position), {})[place] = inner
             else:
                 self._follow(producer.place(position), producer.node.input[position], place, inner)
 
@@ -258,7 +258,7 @@ class Origins:
         return (places[0], items) if len(places) == 1 else None
 
     def _expand(self, reader: InputPlace, axis: int, dim: DimLike) -> None:
-        self._follower.expanded.setdefault(reader, {})[axis] = dim
+        self._follower.decided.expanded.setdefault(reader, {})[axis] = dim
 
     def _has_batch(self, shape: tuple[DimLike, ...], dim: DimLike) -> bool:
         """Return True for a shape that has a batch: it gets no second axis of items."""
@@ -271,13 +271,13 @@ class Origins:
         place = producer.place(1)
         if producer.node.op_type != "Reshape" or self._follower.wanted.before(dim) != 1:
             return False
-        decided = self._follower.entries.get(place)
+        decided = self._follower.decided.entries.get(place)
         if decided is not None:
             return decided.get(axis) == dim
         if any(size != 1 for size in _between(shape, axis, shape.index(dim))):
             return False
         others = [1 if size == dim else size for size in shape]
-        self._follower.entries[place] = dict(enumerate([*others[:axis], dim, *others[axis + 1 :]]))
+        self._follower.decided.entries[place] = dict(enumerate([*others[:axis], dim, *others[axis + 1 :]]))
         return True
 
     def _of_weights(
@@ -296,7 +296,7 @@ class Origins:
             array = self._weights.elements(home, tensor)
             if self._is_grid(reader, array, axis, dim) or self._are_levels(reader, array, axis, dim):
                 return
-        if found is None or reader in self._follower.cuts or reader in self._follower.levels:
+        if found is None or reader in self._follower.decided.cuts or reader in self._follower.decided.levels:
             raise Stuck(f"{has_size} are not the same all along it", _OTHER_WEIGHTS)
         counts = isinstance(found, Counted) or (isinstance(found, Repeated) and found.step != 0)
         if counts and not is_one_factor(dim) and self._was_one(dim):
@@ -307,13 +307,13 @@ class Origins:
             self._counting.expand(reader, found, dim)
         else:
             if not self._counts(reader, axis):
-                self._follower.repeated.setdefault(reader, {})[axis] = found
+                self._follower.decided.repeated.setdefault(reader, {})[axis] = found
             self._expand(reader, axis, dim)
 
     def _expand_triangle(self, reader: InputPlace, found: Triangle, rank: int, axis: int, dim: DimLike) -> None:
         """Give a triangle another size along an axis, and along its other axis, too, unless that has got a size."""
-        self._follower.patterns[reader] = found
-        sides = self._follower.expanded.setdefault(reader, {})
+        self._follower.decided.patterns[reader] = found
+        sides = self._follower.decided.expanded.setdefault(reader, {})
         sides[axis] = dim
         # The two last axes: their numbers add up to this.
         sides.setdefault(2 * rank - 3 - axis, dim)
@@ -325,12 +325,12 @@ class Origins:
         found = None if len(dims) < 2 or self._was_one(dim) else grid_along(array, axis, dims, follower.wanted)
         if found is None:
             return False
-        if reader in follower.repeated or reader in follower.patterns:
-            return follower.cuts.get(reader) == found.cut
-        follower.cuts[reader] = found.cut
-        follower.repeated[reader] = dict(found.repeated)
+        if reader in follower.decided.repeated or reader in follower.decided.patterns:
+            return follower.decided.cuts.get(reader) == found.cut
+        follower.decided.cuts[reader] = found.cut
+        follower.decided.repeated[reader] = dict(found.repeated)
         if found.counted:
-            follower.patterns[reader] = found.counted
+            follower.decided.patterns[reader] = found.counted
         self._expand(reader, axis, dim)
         return True
 
@@ -339,18 +339,23 @@ class Origins:
         False for other weights.
         """
         follower = self._follower
-        if self._was_one(dim) or reader in follower.repeated or reader in follower.patterns or reader in follower.cuts:
+        if (
+            self._was_one(dim)
+            or reader in follower.decided.repeated
+            or reader in follower.decided.patterns
+            or reader in follower.decided.cuts
+        ):
             return False
         found = levels_along(array, axis, self._grids_needed(dim), follower.wanted)
         if found is None or sum((level.dim for level in found.parts), start=0) != dim:
             return False
-        follower.levels[reader] = found
+        follower.decided.levels[reader] = found
         self._expand(reader, axis, dim)
         return True
 
     def _counts(self, reader: InputPlace, axis: int) -> bool:
         """Return True if an entry of weights is known to count along an axis."""
-        patterns = self._follower.patterns.get(reader, ())
+        patterns = self._follower.decided.patterns.get(reader, ())
         return not isinstance(patterns, Triangle) and any(each.axis == axis for each in patterns)
 
     def _was_one(self, dim: DimLike) -> bool:

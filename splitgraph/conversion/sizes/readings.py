@@ -330,7 +330,7 @@ def read_lengths(site: Site, position: int, lengths: Sequence[int], dim: Dim) ->
     """Read the lengths of the parts of a dimension: equal ones stay equal, of others one takes what is left, or they
     are dimensions that make up the whole.
     """
-    old, decided = site.wanted.before(dim), site.follower.entries.get(site.place(position), {})
+    old, decided = site.wanted.before(dim), site.follower.decided.entries.get(site.place(position), {})
     if not isinstance(old, int) or not lengths:
         return
     count, rest = len(lengths), old - sum(length for length in lengths if length != -1)

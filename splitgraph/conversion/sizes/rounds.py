@@ -28,28 +28,29 @@ def walk_followed(
     """Walk a model until nothing more can be decided. Return the last walk, and the needs that nothing meets, each with
     the reason.
     """
+    decided = follower.decided
     for number in range(_MOST_ROUNDS):
         # A number may mean a dimension that only a later node has.
-        met = len(follower.met)
+        met = len(decided.met)
         walked = walk()
         _repeat_for_equal_nodes(walked, follower)
         stuck: dict[Need, Stuck] = {}
-        decided, orders = deepcopy((follower.entries, follower.expanded)), dict(follower.orders)
+        before = deepcopy((decided.entries, decided.expanded)), dict(decided.orders), met
         origins = [Origins(LastWalk(root, walked.graphs, follower), weights) for root in roots(walked.scopes)]
-        inside = {**walked.graphs, **follower.bodies}
+        inside = {**walked.graphs, **follower.seen.bodies}
         for root in roots(walked.scopes):
             Origins(LastWalk(root, inside, follower), weights).find_orders()
-        if orders != follower.orders and 2 * number < _MOST_ROUNDS:
+        if before[1] != decided.orders and 2 * number < _MOST_ROUNDS:
             # With these orders of digits, nodes may need other sizes.
             continue
         for each in origins:
-            for need in follower.needs:
+            for need in follower.seen.needs:
                 if need.place.path in each.paths:
                     try:
                         each.follow(need)
                     except Stuck as reason:
                         stuck[need] = reason.with_traceback(None)
-        if (decided, orders, met) == ((follower.entries, follower.expanded), follower.orders, len(follower.met)):
+        if before == ((decided.entries, decided.expanded), decided.orders, len(decided.met)):
             break
     return walked, stuck
 
@@ -68,23 +69,23 @@ def _repeat_for_equal_nodes(walked: Walked, follower: Follower) -> None:
 
 def _repeat(follower: Follower, scope: Scope, seen: int, index: int) -> None:
     before, after = (scope.path, seen), (scope.path, index)
-    for held in (follower.edits, follower.attributes, follower.values, follower.taking_all):
+    for held in (follower.seen.edits, follower.seen.attributes, follower.seen.values, follower.seen.taking_all):
         if before in held:
             held[after] = held[before]  # type: ignore[assignment]
     node = scope.nodes[index]
     location = f"{scope.location}/{node_label(node, index)}"
-    for need in [need for need in follower.needs if need.place[:2] == before]:
+    for need in [need for need in follower.seen.needs if need.place[:2] == before]:
         place = InputPlace(*after, need.place.position)
         name = node.input[need.place.position]
-        follower.needs.append(need._replace(place=place, name=name, location=location))
-    for place, axis in [asked for asked in follower.merged if asked[0][:2] == before]:
-        follower.merged[place._replace(node=index), axis] = node.input[place.position]
-    for key, alternative in [*follower.alternatives.items()]:
+        follower.seen.needs.append(need._replace(place=place, name=name, location=location))
+    for place, axis in [asked for asked in follower.seen.merged if asked[0][:2] == before]:
+        follower.seen.merged[place._replace(node=index), axis] = node.input[place.position]
+    for key, alternative in [*follower.seen.alternatives.items()]:
         if not isinstance(key[0], InputPlace) and alternative.place[:2] == before:
-            follower.alternatives[key] = alternative.repeated_at(location)
+            follower.seen.alternatives[key] = alternative.repeated_at(location)
         elif isinstance(key[0], InputPlace) and key[0][:2] == before:
             place = InputPlace(*after, key[0].position)
-            follower.alternatives[place, key[1]] = alternative._replace(place=place, location=location)
+            follower.seen.alternatives[place, key[1]] = alternative._replace(place=place, location=location)
 
 
 # What is in the way ---------------------------------------------------------------------------------------------------
@@ -102,7 +103,7 @@ def in_the_way(
         text = f"needs {need.name!r} {wish}, and {wanted.spelled(str(reason))}"
         yield diagnostic("SG420", text, need.location, help=reason.help)
     told = {need.location for need in stuck}
-    for location, text in follower.blocked.items():
+    for location, text in follower.seen.blocked.items():
         yield diagnostic("SG420", wanted.spelled(text), location)
         told.add(location)
     for location, text in (

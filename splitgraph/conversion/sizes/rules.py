@@ -55,7 +55,7 @@ def _read_target(site: Site, target: Sequence[DimLike], *, zeros_are_sizes: bool
     dims = site.dims(0)
     if dims is None or not any(map(site.wanted.changes, dims)):
         return None
-    decided = site.follower.entries.get(site.place(1), {})
+    decided = site.follower.decided.entries.get(site.place(1), {})
     for entry in decided.values():
         # An entry of 0 would copy a dimension.
         if isinstance(entry, Dim) and entry != symbol(str(entry)):

@@ -22,6 +22,7 @@ from splitgraph.conversion.sizes.needs import Alternative, InputPlace, Need, Rea
 from splitgraph.conversion.sizes.reshape_targets import Choice
 from splitgraph.conversion.sizes.rounds import in_the_way, walk_followed
 from splitgraph.conversion.sizes.values import READ_SHAPES
+from splitgraph.conversion.sizes.walk_records import Decided
 from splitgraph.conversion.sizes.wanted import Wanted
 from splitgraph.conversion.sizes.weights import WeightReader
 from splitgraph.dim import Dim, DimLike, symbol, symbols_of
@@ -94,8 +95,8 @@ class Found(NamedTuple):
         their place before, unless the user has said where they are. places: of what is in the way besides.
         """
         placed = self.follower.placed
-        for name in sorted((self.dropped.keys() & self.follower.over_merged.keys()) - placed):
-            location, text = self.follower.over_merged[name]
+        for name in sorted((self.dropped.keys() & self.follower.seen.over_merged.keys()) - placed):
+            location, text = self.follower.seen.over_merged[name]
             if set(self.wanted.axes.get(name, {}).values()) == {0} and location not in places:
                 told = f"{text}, where {name} was 1 and can have any place"
                 yield diagnostic("SG420", self.wanted.spelled(told), location)
@@ -128,7 +129,7 @@ def find_reading(
             # The first walk has found the dimensions that numbers can mean.
             found = follow(wanted, taken)
         # Another reading may still keep the items of these symbols apart.
-        undecided = {name for each in found.follower.alternatives.values() for name in each.choice.symbols}
+        undecided = {name for each in found.follower.seen.alternatives.values() for name in each.choice.symbols}
         lengths = wanted.batch & found.not_apart().keys() - undecided - wanted.batch_of_caller
         if not lengths and taken is None:
             found = _with_best_reading(found, follow)
@@ -167,18 +168,20 @@ class _Walks:
             self._weights,
             self._constants,
             self._alone,
-            {place: dict(each) for place, each in self._entries.items()},
             self._placed,
-            choices=choices,
-            met=self._met,
+            choices,
             is_first=not choices,
+            decided=Decided(
+                entries={place: dict(each) for place, each in self._entries.items()},
+                # Most digits are those of the last reading; what differs is found again.
+                orders=dict(self._orders),
+                met=self._met,
+            ),
         )
-        # Most digits are those of the last reading; what differs is found again.
-        follower.orders.update(self._orders)
         walked, stuck = walk_followed(lambda: self._walk(follower), follower, self._weights)
-        self._orders.update(follower.orders)
-        judgement = judge(self._before, walked, wanted, self._ignored, follower.conditions)
-        over = {**items_by_number(walked, follower, wanted.batch), **follower.over}
+        self._orders.update(follower.decided.orders)
+        judgement = judge(self._before, walked, wanted, self._ignored, follower.seen.conditions)
+        over = {**items_by_number(walked, follower, wanted.batch), **follower.seen.over}
         return Found(wanted, walked, follower, stuck, over, _lost(walked, wanted), judgement, choices=choices)
 
 
@@ -243,7 +246,7 @@ def _further(
 
 def _with_questions(found: Found, choices: Mapping[Reading, int], follow: Follow) -> Found:
     """Return the walk with a question about each number of which several readings fit."""
-    alternatives = found.follower.alternatives
+    alternatives = found.follower.seen.alternatives
     # Other readings of Reshapes are not tried together: items with another place in several of them are the same items.
     of_reshapes = {key for key in alternatives if _is_of_reshape(key)}
     asked = [key for key, each in alternatives.items() if each.choice.is_asked]
@@ -263,7 +266,7 @@ def _question(
     found: Found, key: Reading, choices: Mapping[Reading, int], follow: Follow, fixed: Collection[Reading]
 ) -> _SeveralFit | None:
     """Return the question about a number; None if only one of its readings fits. fixed: as for `_fitting`."""
-    alternative = found.follower.alternatives[key]
+    alternative = found.follower.seen.alternatives[key]
     readings = alternative.choice.readings
     taken = min(choices.get(key, 0), len(readings) - 1)
     fitting = sorted(_fitting(found, key, taken, choices, follow, fixed))
@@ -291,7 +294,7 @@ def _fitting(
 
     taken: the reading of the number that was found to fit. fixed: the readings that stay while others are tried.
     """
-    choice = found.follower.alternatives[key].choice
+    choice = found.follower.seen.alternatives[key].choice
     count = len(choice.readings)
     if choice.is_value:
         return [*range(count)]
@@ -314,7 +317,7 @@ def _with_lengths(found: Found, key: Reading, taken: int) -> Wanted:
     items stay apart; and, if a Reshape merges the symbol with others, of a symbol that comes back to an axis of its own
     in each output.
     """
-    choice, wanted = found.follower.alternatives[key].choice, found.wanted
+    choice, wanted = found.follower.seen.alternatives[key].choice, found.wanted
     batch = wanted.unquestioned if _is_of_reshape(key) or not taken else wanted.batch_of_caller
     is_merged = _is_of_reshape(key) and not choice.is_cut and not _is_own(choice, taken)
     lengths = choice.symbols - batch - (_with_own_axes(found) if is_merged else frozenset())
@@ -329,7 +332,7 @@ def _together(
     fixed: Collection[Reading],
 ) -> list[_SeveralFit]:
     """Return the questions with answers that fit together: each follows, or else those that the first answer needs."""
-    keys = {id(alternative): key for key, alternative in found.follower.alternatives.items()}
+    keys = {id(alternative): key for key, alternative in found.follower.seen.alternatives.items()}
     open_ones = [each for each in questions if not each.alternative.choice.is_value]
     taken = {keys[id(each.alternative)]: each for each in open_ones if id(each.alternative) in keys}
     names = frozenset(name for each in questions for name in each.alternative.choice.symbols)
@@ -419,7 +422,7 @@ def _others(
 ) -> Iterator[dict[Reading, int]]:
     """Yield the choices with another reading of one number before the first problem, the last such one first."""
     order = _order(found.walked)
-    alternatives = found.follower.alternatives
+    alternatives = found.follower.seen.alternatives
     before = [
         reading
         for reading, each in alternatives.items()

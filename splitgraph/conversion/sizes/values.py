@@ -88,16 +88,16 @@ def _is_said_before(site: Site, name: str) -> bool:
     computes it of a number that is asked about.
     """
     follower, waiting, seen = site.follower, [name], set[str]()
-    asked = (key[0] for key in follower.alternatives)
-    answered = {place[:2] for place in (*asked, *follower.entries) if isinstance(place, InputPlace)}
+    asked = (key[0] for key in follower.seen.alternatives)
+    answered = {place[:2] for place in (*asked, *follower.decided.entries) if isinstance(place, InputPlace)}
     while waiting:
         name = waiting.pop()
-        maker = None if name in seen else follower.makers.get(name)
+        maker = None if name in seen else follower.seen.makers.get(name)
         seen.add(name)
         if maker is None:
             continue
-        node = maker.ctx.node
-        if node.op_type in READ_SHAPES or (node.op_type in VALUES and maker.place(0)[:2] in answered):
+        node = maker.node
+        if node.op_type in READ_SHAPES or (node.op_type in VALUES and (maker.walk.path, maker.index) in answered):
             return True
         waiting += node.input
     return False
@@ -167,7 +167,7 @@ def _lengths(site: Site, number: object, *, is_float: bool) -> Iterator[Meaning]
     own = [symbol(name) for name in wanted.old if name not in wanted.batch]
     dims: list[DimLike] = [*own, *_areas(site, own)]
     if not is_float or number >= _LARGE:
-        dims += [dim for dim in site.follower.met if symbols_of(dim).isdisjoint(wanted.batch)]
+        dims += [dim for dim in site.follower.decided.met if symbols_of(dim).isdisjoint(wanted.batch)]
     if number + 1 >= _LARGE:
         # The variance of an image divides by H*W - 1, whether H changes or not.
         dims += _beside(site, own)

@@ -39,10 +39,10 @@ class WeightWriter(Generic[Value]):
         """Write what an input reads with other sizes along axes. known: its type. Raises NotWritable."""
         own: Shape = known.shape or ()
         wanted: list[Any] = [self.wanted.after(axes.get(axis, dim)) for axis, dim in enumerate(own)]  # type: ignore[arg-type]
-        levels, dtype = follower.levels.get(place), known.dtype or _INT64
+        levels, dtype = follower.decided.levels.get(place), known.dtype or _INT64
         if levels is None:
-            repeated, pattern = follower.repeated.get(place, {}), follower.patterns.get(place)
-            return self._expanded(_Ways(follower.cuts.get(place), repeated, pattern), value, own, wanted, dtype)
+            repeated, pattern = follower.decided.repeated.get(place, {}), follower.decided.patterns.get(place)
+            return self._expanded(_Ways(follower.decided.cuts.get(place), repeated, pattern), value, own, wanted, dtype)
         parts, axis = [], levels.axis
         for start, dim, grid in levels.parts:
             size = prod(grid.cut.sizes)

@@ -106,7 +106,7 @@ def _take_everything(site: Site, dims: Sequence[DimLike], kernel: Sequence[int])
         site.computes_over(dim)
     kind = ctx.input(0).with_shape([*(site.dims(0) or ())[:2], *kernel])
     ctx.given[0], ctx.inputs[0] = ctx.walk.state.knowledge.of(kind), kind
-    site.follower.taking_all[ctx.walk.path, ctx.index] = True
+    site.follower.seen.taking_all[ctx.walk.path, ctx.index] = True
 
 
 def _text(written: object) -> str:

@@ -52,8 +52,13 @@ class SizeWriter:
     def _edited(self, path: GraphPath) -> set[int]:
         """Return the nodes of a graph that change."""
         follower = self.follower
-        places: list[NodePlace] = [*follower.edits, *follower.attributes, *follower.values, *follower.taking_all]
-        places += [each[:2] for each in follower.expanded]
+        places: list[NodePlace] = [
+            *follower.seen.edits,
+            *follower.seen.attributes,
+            *follower.seen.values,
+            *follower.seen.taking_all,
+        ]
+        places += [each[:2] for each in follower.decided.expanded]
         return {index for where, index in places if where == path}
 
     def _replacement(self, scope: Scope, index: int) -> Replacement:
@@ -62,17 +67,17 @@ class SizeWriter:
         edited, draft = Node.of(node), self._draft(scope, node_label(node, index))
         weights = WeightWriter(draft, follower.wanted)
         why: list[str] = []
-        for position, contents in sorted(follower.edits.get(place, {}).items()):
+        for position, contents in sorted(follower.seen.edits.get(place, {}).items()):
             why.append(f"{_operand(node, position)} {_spelled(contents)}")
             self._write_elements(draft, edited, position, contents)
-        for position, entries in sorted(follower.values.get(place, {}).items()):
+        for position, entries in sorted(follower.seen.values.get(place, {}).items()):
             why.append(f"computes with {', '.join(map(str, entries.values()))}")
             name = node.input[position]
             edited.inputs[position] = weights.with_sizes(name, self._type(scope, name), entries)
-        for name, numbers in follower.attributes.get(place, {}).items():
+        for name, numbers in follower.seen.attributes.get(place, {}).items():
             why.append("equal parts" if numbers is None else f"{name} {list(numbers)}")
             _set_attribute(edited, name, numbers)
-        if place in follower.taking_all:
+        if place in follower.seen.taking_all:
             why.append("takes everything")
             _make_global(edited)
         why += self._expand_inputs(scope, index, edited, weights)
@@ -83,7 +88,7 @@ class SizeWriter:
         """Give inputs the dimensions that they get along axes. Yield what is done, for the reason of the change."""
         for position, name in enumerate(scope.nodes[index].input):
             place = InputPlace(scope.path, index, position)
-            axes, known = self.follower.expanded.get(place), self._type(scope, name)
+            axes, known = self.follower.decided.expanded.get(place), self._type(scope, name)
             if axes:
                 edited.inputs[position] = weights.expanded(self.follower, place, name, known, axes)
                 shape: list[Any] = [axes.get(axis, dim) for axis, dim in enumerate(known.shape or ())]

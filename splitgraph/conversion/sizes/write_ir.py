@@ -57,13 +57,17 @@ class LayerWriter:
 
     def _edited(self, path: GraphPath) -> set[int]:
         follower = self.follower
-        places: list[NodePlace] = [*follower.edits, *follower.values, *(each[:2] for each in follower.expanded)]
+        places: list[NodePlace] = [
+            *follower.seen.edits,
+            *follower.seen.values,
+            *(each[:2] for each in follower.decided.expanded),
+        ]
         return {index for where, index in places if where == path}
 
     def _edit(self, draft: _SizedLayers, graph: Graph, place: NodePlace) -> list[str]:
         """Edit a layer. Return what changes, as people read it."""
         layer, why = draft.layer, list[str]()
-        for position, contents in sorted(self.follower.edits.get(place, {}).items()):
+        for position, contents in sorted(self.follower.seen.edits.get(place, {}).items()):
             source = self._elements(draft, graph, position, contents)
             if position < len(layer.inputs):
                 draft.editor.reconnect(source.place, (layer.id, layer.inputs[position].id))
@@ -74,13 +78,13 @@ class LayerWriter:
                 draft.editor.connect(source.place, (layer.id, number))
             why.append(f"input {position} [{', '.join(map(str, contents.items))}]")
         weights = WeightWriter(draft, self.follower.wanted)
-        for position, entries in sorted(self.follower.values.get(place, {}).items()):
+        for position, entries in sorted(self.follower.seen.values.get(place, {}).items()):
             source, known = self._read(graph, layer, layer.inputs[position], place[0])
             made = weights.with_sizes(source, known, entries)
             draft.editor.reconnect(made.place, (layer.id, layer.inputs[position].id))
             why.append(f"computes with {', '.join(map(str, entries.values()))}")
         for position, port in enumerate(layer.inputs):
-            axes = self.follower.expanded.get(InputPlace(*place, position))
+            axes = self.follower.decided.expanded.get(InputPlace(*place, position))
             if axes:
                 source, known = self._read(graph, layer, port, place[0])
                 made = weights.expanded(self.follower, InputPlace(*place, position), source, known, axes)
