@@ -25,9 +25,10 @@ large as they are: what an engine does for one may take time in proportion to it
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeGuard
+from typing import Literal, NamedTuple, TypeGuard
 
 import numpy as np
 import onnx
@@ -48,11 +49,22 @@ from splitgraph.verification.regions.drawing.amounts import (
 )
 from splitgraph.verification.regions.drawing.between import draw_between
 from splitgraph.verification.regions.drawing.inner_limits import at_inner_limits
-from splitgraph.verification.regions.drawing.limits import MULTIPLES, draw_limits
+from splitgraph.verification.regions.drawing.kinds_of_numbers import (
+    Unusual,
+    draw_ends,
+    draw_gaps,
+    draw_numerals,
+    draw_tiny,
+    draw_unusual,
+    is_fraction,
+    of_two,
+    ordinary,
+    turned,
+)
+from splitgraph.verification.regions.drawing.limits import draw_limits
 from splitgraph.verification.regions.drawing.magnitudes import apart
-from splitgraph.verification.regions.drawing.mixed import WORDS, draw_mixed, is_flags, words_of
+from splitgraph.verification.regions.drawing.mixed import draw_mixed, is_flags, words_of
 from splitgraph.verification.regions.drawing.ranges import Range
-from splitgraph.verification.regions.drawing.repeating import drawn_elements, repeated
 from splitgraph.verification.regions.drawing.rows import MOST_ROWS, Models, draw_rows
 from splitgraph.verification.regions.drawing.several import draw_peaks, draw_several
 from splitgraph.verification.regions.drawing.tree_paths import draw_paths
@@ -68,40 +80,40 @@ PLAIN: Collection[str] = (*ORDINARY, "steps")
 # Numbers so large, or so small, that sums and products of them end in infinities or in 0.
 _OVERFLOWING: Collection[str] = ("steps", "ends", "jumps")
 
-_STEPS = (0.0, -0.0, 0.5, -0.5, 1.5, -1.5, 2.5, -2.5, 3.5, 1.0, -1.0, 2.0, -2.0, 3.0, 0.25, 6.0)
-# Beside these, a number is rounded otherwise.
-_ROUNDED: Mapping[float, bool] = {0.5: False, 1.0: False}
-_ENDS_OF_HALVES = (12.0, -12.0, 65504.0, -65504.0, 300.0, -300.0, 2049.0, -2049.0, 1e-7, 1000.0)
-_ENDS = (65520.0, -65520.0, 1e6, -1e6, 16777217.0, -16777217.0, 1e9, -1e9, 1e18, -1e18, 256.0, 300.0)
-# Exponentials of these overflow, or those of numbers that are a few tens larger.
-_POWERS: Mapping[str, Sequence[float]] = {
-    "float32": (20.0, -20.0, 95.0, -95.0),
-    "float64": (20.0, -20.0, 95.0, -95.0, 750.0, -750.0),
-}
-_TINY: Mapping[str, Sequence[float]] = {
-    **dict.fromkeys(("float32", "bfloat16"), (1e-9, 1e-12, 1e-18)),
-    "float64": (1e-9, 1e-12, 1e-25, 1e-60, 1e-150),
-}
 _LARGEST_TINY = 1e-6
-_WHOLE_ENDS = (-(2**31), 2**31 - 1, 2**31, 2**32 + 1, 2**53 + 1, 1000, 65536, -1000, 100, 128)
-# Of the ends of a type, so many numbers are spread over the whole range of 8 bits.
-_SPREAD = 15
 # How many constants of a region are tried, of tensors of at most so many elements.
 _MOST_CONSTANTS, _FEW = 24, 64
-# In how many cases at most the numbers of a kind are tried: more if all inputs have few elements. One of so many
-# elements is a gap.
-_MOST_CASES, _MOST_SMALL_CASES = 12, 64
-_EACH = 4
 # Several draws as one tell how large the numbers of each column are (see `comparison.surroundings`).
 _NORMAL_CASES = 8
 _LARGE = 2**14
-# Numbers of a narrower type are drawn like those of float32.
-_MOST_BITS = 16
 # The square of this number overflows float16.
 _ROOT_OF_LARGEST_HALF = 256
-_NUMERALS = ("0", "-1", "2.5", "-0.5", "1e10", "-3e-3", "inf", "NaN", "1e40")
 _ANY: Mapping[str, Range] = {}
 _CLOSED: tuple[OpenAxes, NamedAxes] = {}, ()
+
+
+class _Region(NamedTuple):
+    """What is drawn for. free: the inputs that take any elements. said: other inputs that are not fixed, such as sizes.
+    numbers: constants of the models, each with whether it may be a scale. words: texts of the models. axes: as in
+    `draw`. has_kept: some inputs keep their elements. may_not_end: a loop may take very long on other numbers.
+    """
+
+    models: Models
+    base: Mapping[str, Value]
+    fixed: Collection[str]
+    free: Mapping[str, Array]
+    said: Mapping[str, Value]
+    has_kept: bool
+    numbers: Mapping[float, bool]
+    words: Sequence[str]
+    axes: tuple[OpenAxes, NamedAxes]
+    may_not_end: bool
+
+    @property
+    def pair(self) -> tuple[onnx.ModelProto, onnx.ModelProto]:
+        """Return both models."""
+        (before, _), (after, _) = self.models
+        return before, after
 
 
 class Drawn(NamedTuple):
@@ -138,7 +150,7 @@ def draw(
 
 def _are_tiny(values: Iterable[Value]) -> bool:
     """Return True if all fractions among some values are tiny, and not all are 0: a limit may lie beside 0."""
-    arrays = [each for each in values if isinstance(each, np.ndarray) and _is_fraction(each.dtype)]
+    arrays = [each for each in values if isinstance(each, np.ndarray) and is_fraction(each.dtype)]
     largest = max((float(np.abs(each.astype(np.float64)).max(initial=0.0)) for each in arrays), default=0.0)
     return 0 < largest <= _LARGEST_TINY
 
@@ -186,246 +198,94 @@ def _drawn(
     axes: tuple[OpenAxes, NamedAxes],
 ) -> Iterator[Drawn]:
     """Yield values for the inputs of a region, allowed or not."""
-    (before, _), (after, _) = models
-    both = before, after
-    numbers = _constants(models)
     counts = {name: int(value.flat[0]) for name, value in base.items() if _is_count(value)}
-    is_open = any(may_not_end(model, counts) for model in both)
+    is_open = any(may_not_end(model, counts) for model, _ in models)
     if not is_open:
         allowed.free_conditions(fixed)
-    kept = allowed.kept
+    kept, rng = allowed.kept, np.random.default_rng(seed)
     free = {
         name: value for name, value in base.items() if name not in kept and isinstance(value, np.ndarray) and value.size
     }
-    rng = np.random.default_rng(seed)
+    said = {name: value for name, value in base.items() if name in kept and name not in fixed}
+    words = words_of([model for model, _ in models])
+    region = _Region(models, base, fixed, free, said, bool(kept), _constants(models), words, axes, is_open)
+    groups = _numbers(region, rng), _counts(region), _rows(region), _of_what_it_computes(region, rng)
+    for kind, values in itertools.chain(*groups):
+        yield Drawn(kind, {**base, **values})
+
+
+def _numbers(region: _Region, rng: np.random.Generator) -> Iterator[Drawn]:
+    """Yield numbers of each kind, whatever the region computes."""
+    free, is_open = region.free, region.may_not_end
     # Large values hold all of the numbers at once.
     is_large = sum(value.size for value in free.values()) > _LARGE
     repetitions = 0 if not free else 1 if is_large else _NORMAL_CASES
     for _ in range(repetitions):
-        yield Drawn("normal", dict(base) | {name: _ordinary(value, rng) for name, value in free.items()})
+        yield Drawn("normal", {name: ordinary(value, rng) for name, value in free.items()})
     # Equal elements in each row.
     for _ in range(repetitions):
-        yield Drawn("mixed", dict(base) | {name: _of_two(value, rng) for name, value in free.items()})
+        yield Drawn("mixed", {name: of_two(value, rng) for name, value in free.items()})
     # A sum of 0 divides only where all elements are 0, and only equal ones have no variance.
     for number in (0, 1) if free else ():
-        alike = {name: _of_two(value, rng, (number, number + 1)) for name, value in free.items()}
-        yield Drawn("mixed", dict(base) | alike)
-    words = words_of(both)
-    kinds: Sequence[Kind] = ("steps",) if is_open else ("steps", "ends", "gaps")
+        yield Drawn("mixed", {name: of_two(value, rng, (number, number + 1)) for name, value in free.items()})
+    kinds: Sequence[Unusual] = ("steps",) if is_open else ("steps", "ends", "gaps")
     for kind in kinds:
-        for values in _unusual(free, kind, numbers, rng):
-            yield Drawn(kind, dict(base) | values)
-    for values in _gaps_alone(free) if not is_open else ():
-        yield Drawn("gaps", dict(base) | values)
-    for values in draw_mixed(free, words) if not is_open else ():
-        yield Drawn("mixed", dict(base) | values)
-    for values in _one_end(free) if not is_open else ():
-        yield Drawn("ends", dict(base) | values)
-    for values in _numerals(both, free, numbers):
-        yield Drawn("steps", dict(base) | values)
-    for values in _tiny(free, base) if not is_open else ():
-        yield Drawn("tiny", values)
-    said = {name: value for name, value in base.items() if name in kept and name not in fixed}
-    for values in draw_fractions(said):
-        yield Drawn("counts", dict(base) | values)
-    for values in draw_counts(both, base, numbers):
-        yield Drawn("counts", dict(base) | values)
-    indexed = {name: value for name, value in base.items() if name not in fixed}
-    turned = _turned({name: value for name, value in indexed.items() if is_flags(value) and value.size == 1})
-    for values in draw_rows(models, base, indexed):
-        yield Drawn("rows", dict(base) | values)
+        yield from (Drawn(kind, values) for values in draw_unusual(free, kind, region.numbers, rng))
+    if not is_open:
+        yield from (Drawn("gaps", values) for values in draw_gaps(free))
+        yield from (Drawn("mixed", values) for values in draw_mixed(free, region.words))
+        yield from (Drawn("ends", values) for values in draw_ends(free))
+    yield from (Drawn("steps", values) for values in draw_numerals(region.pair, free, region.numbers))
+    if not is_open:
+        yield from (Drawn("tiny", values) for values in draw_tiny(free))
+
+
+def _counts(region: _Region) -> Iterator[Drawn]:
+    """Yield other numbers of iterations, sizes and rates."""
+    yield from (Drawn("counts", values) for values in draw_fractions(region.said))
+    yield from (Drawn("counts", values) for values in draw_counts(region.pair, region.base, region.numbers))
+
+
+def _rows(region: _Region) -> Iterator[Drawn]:
+    """Yield inputs at which tables are read at each of their rows."""
+    indexed = {name: value for name, value in region.base.items() if name not in region.fixed}
+    other_branches = turned({name: value for name, value in indexed.items() if is_flags(value) and value.size == 1})
+    for values in draw_rows(region.models, region.base, indexed):
+        yield Drawn("rows", values)
         # Both branches read the rows.
-        if turned:
-            yield Drawn("rows", dict(base) | turned | values)
+        if other_branches:
+            yield Drawn("rows", {**other_branches, **values})
         # A row may show only beside the largest number, as a power of two by which it is divided.
-        beside = {name: each for name, each in free.items() if each.dtype.kind in "iu" and name not in values}
+        beside = {name: each for name, each in region.free.items() if each.dtype.kind in "iu" and name not in values}
         if beside:
             largest = {name: np.full_like(each, np.iinfo(each.dtype).max) for name, each in beside.items()}
-            yield Drawn("ends", dict(base) | largest | values)
-    for values in draw_limits(models, base, free, rng):
-        yield Drawn("steps", dict(base) | values)
-    for values in draw_paths(both, free, axes[0]):
+            yield Drawn("ends", {**largest, **values})
+
+
+def _of_what_it_computes(region: _Region, rng: np.random.Generator) -> Iterator[Drawn]:
+    """Yield values that follow from what the region computes: its limits, trees, sequences, lengths and sums."""
+    models, base, free, numbers = region.models, region.base, region.free, region.numbers
+    open_axes, is_open = region.axes[0], region.may_not_end
+    yield from (Drawn("steps", values) for values in draw_limits(models, base, free, rng))
+    for values in draw_paths(region.pair, free, open_axes):
         has_gaps = any(np.isnan(value).any() for value in values.values())
-        yield Drawn("gaps" if has_gaps else "rows", dict(base) | values)
-    for values in draw_sequences(base, numbers, axes[0]):
-        yield Drawn("counts", dict(base) | values)
-    for values in draw_longer(both, free, axes[0]):
-        yield Drawn("rows", dict(base) | values)
+        yield Drawn("gaps" if has_gaps else "rows", values)
+    yield from (Drawn("counts", values) for values in draw_sequences(base, numbers, open_axes))
+    yield from (Drawn("rows", values) for values in draw_longer(region.pair, free, open_axes))
     # What is kept may be a size.
-    for values in draw_lengths(both, free, axes, numbers, words) if not kept else ():
-        yield Drawn("counts", dict(base) | values)
-    for values in draw_between(free, numbers, rng) if not is_open else ():
-        yield Drawn("steps", dict(base) | values)
-    for values in at_inner_limits(models, base, free, numbers) if not is_open else ():
-        yield Drawn("steps", dict(base) | values)
-    for values in draw_several(models, free, rng):
-        yield Drawn("steps", dict(base) | values)
-    for values in draw_peaks(models, free, numbers) if not is_open else ():
-        yield Drawn("mixed", dict(base) | values)
-
-
-def _one_end(free: Mapping[str, Array]) -> Iterator[dict[str, Value]]:
-    """Yield integers that are all at the end of their type, and half of that: sums of them are beyond it."""
-    whole = {name: value for name, value in free.items() if value.dtype.kind in "iu"}
-    for part in (1, 2) if whole else ():
-        yield {name: np.full_like(value, np.iinfo(value.dtype).max // part) for name, value in whole.items()}
-
-
-def _gaps_alone(free: Mapping[str, Array]) -> Iterator[dict[str, Value]]:
-    """Yield NaN and infinities that no number stands among: a window may hold nothing else."""
-    fractions = {name: value for name, value in free.items() if _is_fraction(value.dtype)}
-    for number in (np.nan, np.inf, -np.inf) if fractions else ():
-        yield {name: np.full(value.shape, number).astype(value.dtype) for name, value in fractions.items()}
-
-
-def _numerals(
-    models: Iterable[onnx.ModelProto], free: Mapping[str, Array], constants: Iterable[float]
-) -> Iterator[dict[str, Value]]:
-    """Yield texts that a Cast makes numbers of, those of a region among them."""
-    if not any(node.op_type == "Cast" for model in models for node, _ in scoped_nodes(model)):
-        return
-    own = (int(number) if number.is_integer() else number for number in constants)
-    numerals = np.array([*map(str, own), *_NUMERALS], dtype=object)
-    for name, value in ((name, value) for name, value in free.items() if value.dtype.kind in "OUS"):
-        for start in range(0, numerals.size, value.size):
-            yield {name: repeated(np.roll(numerals, -start), value.shape)}
-
-
-def _ordinary(value: Array, rng: np.random.Generator) -> Array:
-    """Return other ordinary elements for a value."""
-    return drawn_elements(lambda size: _ordinary_elements(value.dtype, size, rng), value.shape)
-
-
-def _ordinary_elements(dtype: np.dtype[Any], size: int, rng: np.random.Generator) -> Array:
-    if dtype.kind in "OUS":
-        return np.asarray(rng.choice(np.array(WORDS, dtype=object), size=size), dtype=object)
-    if dtype.kind == "b":
-        return np.asarray(rng.uniform(size=size) < 0.5)
-    if dtype.kind == "c":
-        return np.asarray(rng.standard_normal(size) + 1j * rng.standard_normal(size), dtype)
-    if dtype.kind in "iu":
-        info = np.iinfo(dtype)
-        return rng.integers(max(int(info.min), -100), min(int(info.max), 100), size, endpoint=True).astype(dtype)
-    return np.asarray(rng.standard_normal(size)).astype(np.float32).astype(dtype)
-
-
-def _unusual(
-    free: Mapping[str, Array], kind: Kind, constants: Mapping[float, bool], rng: np.random.Generator
-) -> Iterator[dict[str, Value]]:
-    """Yield unusual elements of a kind for the inputs."""
-    lists = {name: _numbers(value.dtype, kind, constants) for name, value in free.items()}
-    lists = {name: numbers for name, numbers in lists.items() if numbers.size}
-    cases = max((-(-numbers.size // free[name].size) for name, numbers in lists.items()), default=0)
-    others = [name for name in free if name not in lists]
-    is_small = all(value.size <= _FEW for value in free.values())
-    most = _MOST_SMALL_CASES if is_small else _MOST_CASES
-    for case in range(min(max(cases, 2 if cases and len(lists) > 1 else cases), most)):
-        made: dict[str, Value] = {name: _ordinary(free[name], rng) for name in others}
-        for place, (name, numbers) in enumerate(lists.items()):
-            # In the first case, inputs meet their equals.
-            start = case * free[name].size + 3 * place * (case % 2)
-            made[name] = _filled(free[name], np.roll(numbers, -start), kind)
-        yield made
-        # Both branches meet the numbers.
-        conditions = {name: made[name] for name in others if is_flags(free[name]) and free[name].size == 1}
-        if conditions:
-            yield made | _turned(conditions)
-
-
-def _turned(conditions: Mapping[str, Value]) -> dict[str, Value]:
-    """Return the other branches."""
-    return {name: np.asarray(np.logical_not(value)) for name, value in conditions.items()}
-
-
-def _tiny(free: Mapping[str, Array], base: Mapping[str, Value]) -> Iterator[dict[str, Value]]:
-    """Yield tiny numbers of each size, for one input after the other, and for all of them."""
-    fitting = {name: value for name, value in free.items() if value.dtype.name in _TINY}
-    for size in sorted({size for value in fitting.values() for size in _TINY[value.dtype.name]}):
-        made = {
-            name: repeated(np.roll([size, -size, 2 * size], place).astype(value.dtype), value.shape)
-            for place, (name, value) in enumerate(fitting.items())
-            if size in _TINY[value.dtype.name]
-        }
-        yield dict(base) | made
-        yield from (dict(base) | {name: value} for name, value in made.items() if len(fitting) > 1)
-
-
-def _is_fraction(dtype: np.dtype[Any]) -> bool:
-    return dtype.kind == "f" or dtype.name == "bfloat16"
+    if not region.has_kept:
+        lengths = draw_lengths(region.pair, free, region.axes, numbers, region.words)
+        yield from (Drawn("counts", values) for values in lengths)
+    if not is_open:
+        yield from (Drawn("steps", values) for values in draw_between(free, numbers, rng))
+        yield from (Drawn("steps", values) for values in at_inner_limits(models, base, free, numbers))
+    yield from (Drawn("steps", values) for values in draw_several(models, free, rng))
+    if not is_open:
+        yield from (Drawn("mixed", values) for values in draw_peaks(models, free, numbers))
 
 
 def _is_count(value: Value) -> TypeGuard[Array]:
     return isinstance(value, np.ndarray) and value.dtype == np.int64 and value.size == 1
-
-
-def _of_two(value: Array, rng: np.random.Generator, ends: tuple[int, int] = (0, 2)) -> Array:
-    """Return zeros and ones in any order. ends: the first number, and the one after the last one."""
-    if value.dtype.kind in "OUS":
-        words = np.array(WORDS[slice(*ends)], dtype=object)
-        return drawn_elements(lambda size: np.array(rng.choice(words, size=size), dtype=object), value.shape)
-    return drawn_elements(lambda size: np.asarray(rng.integers(*ends, size)).astype(value.dtype), value.shape)
-
-
-def _filled(value: Array, numbers: Array, kind: Kind) -> Array:
-    if kind == "gaps":
-        filled = np.array(value)
-        flat = filled.reshape(-1)
-        step = _EACH if flat.size > _EACH else 1
-        flat[::step] = repeated(numbers, flat[::step].size)
-        return filled
-    return repeated(numbers, value.shape)
-
-
-def _numbers(dtype: np.dtype[Any], kind: Kind, constants: Mapping[float, bool]) -> Array:
-    """Return the numbers of a kind in a type; none if the type has no such numbers."""
-    if dtype.kind in "iu":
-        return _whole_numbers(dtype, kind, constants)
-    if not _is_fraction(dtype):
-        return np.empty(0, dtype)
-    is_half = dtype.itemsize * 8 <= _MOST_BITS
-    if kind == "steps":
-        multiples = (times * number for number, is_scale in constants.items() if is_scale for times in MULTIPLES)
-        return _unique(
-            [*_with_neighbours(dtype, {**constants, **_ROUNDED}), *_STEPS, *_POWERS.get(dtype.name, ()), *multiples],
-            dtype,
-        )
-    if kind == "ends":
-        return np.array(_ENDS_OF_HALVES if is_half else _ENDS).astype(dtype)
-    return np.array([np.nan, np.inf, -np.inf, -0.0]).astype(dtype)
-
-
-def _with_neighbours(dtype: np.dtype[Any], constants: Iterable[float]) -> Iterator[float]:
-    """Yield each constant, and its neighbours in a type."""
-    for number in constants:
-        with np.errstate(over="ignore", under="ignore"):
-            rounded = np.asarray(number).astype(dtype if dtype.kind == "f" else np.float32)
-            around = [float(np.nextafter(rounded, rounded.dtype.type(end))) for end in (np.inf, -np.inf)]
-        if np.isfinite(rounded):
-            yield from (float(rounded), *around)
-
-
-def _unique(candidates: Sequence[float], dtype: np.dtype[Any]) -> Array:
-    with np.errstate(over="ignore"):
-        numbers = np.array(candidates, np.float64).astype(dtype)
-    # As bits, because -0.0 is equal to 0.
-    bits = numbers.view(np.dtype(f"u{dtype.itemsize}"))
-    _, places = np.unique(bits, return_index=True)
-    return numbers[np.sort(places)]
-
-
-def _whole_numbers(dtype: np.dtype[Any], kind: Kind, constants: Iterable[float]) -> Array:
-    if kind == "gaps" or dtype.itemsize * 8 < 8:
-        return np.empty(0, dtype)
-    info = np.iinfo(dtype)
-    if kind == "steps":
-        whole = [int(number) + step for number in constants if float(number).is_integer() for step in (0, 1, -1)]
-        candidates = [*whole, 0, 1, -1, 2, 3, -2, -3, 7, -7]
-    else:
-        half = int(info.max) // 2
-        candidates = [info.min, info.max, info.min + 1, info.max - 1, half, half + 1, -1, *_WHOLE_ENDS]
-        if dtype.itemsize == 1:
-            candidates += range(info.min, info.max, _SPREAD)
-    return np.array([number for number in dict.fromkeys(map(int, candidates)) if info.min <= number <= info.max], dtype)
 
 
 def _constants(models: Models) -> dict[float, bool]:
