@@ -24,7 +24,7 @@ from splitgraph.conversion.sizes.needs import (
     Triangle,
 )
 from splitgraph.conversion.sizes.reshape_targets import Choice
-from splitgraph.conversion.sizes.walk_records import Decided, Seen
+from splitgraph.conversion.sizes.walk_records import Decided, WalkFindings
 from splitgraph.conversion.sizes.wanted import Wanted
 from splitgraph.conversion.sizes.weights import WeightReader
 from splitgraph.dim import Dim, DimLike, Obligation, product, symbol, symbols_of
@@ -100,13 +100,13 @@ class Follower:
     choices: Mapping[Reading, int] = field(default_factory=dict)
     is_first: bool = True
     decided: Decided = field(default_factory=Decided)
-    seen: Seen = field(default_factory=Seen)
+    seen: WalkFindings = field(default_factory=WalkFindings)
 
     def begin(self) -> None:
         """Forget what an earlier walk found."""
         chosen = {key[0][:2] for key in self.choices if isinstance(key[0], InputPlace)}
         results = {(MAIN, index) for index in self.wanted.outputs.values()}
-        self.seen = Seen(own=chosen | self.decided.nodes() | results)
+        self.seen = WalkFindings(own=chosen | self.decided.nodes() | results)
 
     def bounds(self) -> dict[str, tuple[int, None]]:
         """Return the bounds of the names that change: a dimension of which nothing is left is not asked for."""

@@ -49,7 +49,7 @@ class Decided:
 
 
 @dataclass(slots=True)
-class Seen:
+class WalkFindings:
     """What one walk found.
 
     edits, attributes: what it read otherwise, None for an attribute that is dropped. values: the dimensions in place of

@@ -92,7 +92,7 @@ _ANY: Mapping[str, Range] = {}
 _CLOSED: tuple[OpenAxes, NamedAxes] = {}, ()
 
 
-class _Region(NamedTuple):
+class _DrawnRegion(NamedTuple):
     """What is drawn for. free: the inputs that take any elements. said: other inputs that are not fixed, such as sizes.
     numbers: constants of the models, each with whether it may be a scale. words: texts of the models. axes: as in
     `draw`. has_kept: some inputs keep their elements. may_not_end: a loop may take very long on other numbers.
@@ -208,13 +208,13 @@ def _drawn(
     }
     said = {name: value for name, value in base.items() if name in kept and name not in fixed}
     words = words_of([model for model, _ in models])
-    region = _Region(models, base, fixed, free, said, bool(kept), _constants(models), words, axes, is_open)
+    region = _DrawnRegion(models, base, fixed, free, said, bool(kept), _constants(models), words, axes, is_open)
     groups = _numbers(region, rng), _counts(region), _rows(region), _of_what_it_computes(region, rng)
     for kind, values in itertools.chain(*groups):
         yield Drawn(kind, {**base, **values})
 
 
-def _numbers(region: _Region, rng: np.random.Generator) -> Iterator[Drawn]:
+def _numbers(region: _DrawnRegion, rng: np.random.Generator) -> Iterator[Drawn]:
     """Yield numbers of each kind, whatever the region computes."""
     free, is_open = region.free, region.may_not_end
     # Large values hold all of the numbers at once.
@@ -240,13 +240,13 @@ def _numbers(region: _Region, rng: np.random.Generator) -> Iterator[Drawn]:
         yield from (Drawn("tiny", values) for values in draw_tiny(free))
 
 
-def _counts(region: _Region) -> Iterator[Drawn]:
+def _counts(region: _DrawnRegion) -> Iterator[Drawn]:
     """Yield other numbers of iterations, sizes and rates."""
     yield from (Drawn("counts", values) for values in draw_fractions(region.said))
     yield from (Drawn("counts", values) for values in draw_counts(region.pair, region.base, region.numbers))
 
 
-def _rows(region: _Region) -> Iterator[Drawn]:
+def _rows(region: _DrawnRegion) -> Iterator[Drawn]:
     """Yield inputs at which tables are read at each of their rows."""
     indexed = {name: value for name, value in region.base.items() if name not in region.fixed}
     other_branches = turned({name: value for name, value in indexed.items() if is_flags(value) and value.size == 1})
@@ -262,7 +262,7 @@ def _rows(region: _Region) -> Iterator[Drawn]:
             yield Drawn("ends", {**largest, **values})
 
 
-def _of_what_it_computes(region: _Region, rng: np.random.Generator) -> Iterator[Drawn]:
+def _of_what_it_computes(region: _DrawnRegion, rng: np.random.Generator) -> Iterator[Drawn]:
     """Yield values that follow from what the region computes: its limits, trees, sequences, lengths and sums."""
     models, base, free, numbers = region.models, region.base, region.free, region.numbers
     open_axes, is_open = region.axes[0], region.may_not_end
