@@ -14,7 +14,7 @@ import pytest
 from json_schemas import wrong
 from nested_models import branches, calls_in_branches
 
-from splitgraph import api, cli, rewrites
+from splitgraph import cli, open_models, rewrites
 
 from .program import Run, files
 
@@ -25,7 +25,7 @@ COMMANDS = {
     "convert": ("convert", "model.onnx", "--to", "variadic-split"),
     "verify": ("verify", "model.onnx", "model.onnx"),
 }
-PLACES = {"infer": (api, "inferred"), "verify": (api, "compared")}
+PLACES = {"infer": (open_models, "inferred"), "verify": (open_models, "compared")}
 ERRORS = [
     (RecursionError("too\ndeep"), 70, "SG603", "RecursionError: too\ndeep"),
     (AssertionError(), 70, "SG603", "AssertionError: "),

@@ -388,7 +388,7 @@ def test_the_options_of_a_verification_are_handed_on(
         (["--bind", "N"], "NAME=NUMBER"),
         (["--try", "N"], "--try N is not of the form NAME=NUMBER"),
         (["--bind", "Q=4"], "no dimension of the model is named 'Q'"),
-        (["--try", "Q=4"], "no symbol 'Q'"),
+        (["--try", "Q=4"], "is named 'Q'"),
         (["--seed", "-1"], "--seed"),
         (["--rtol", "-1"], "--rtol"),
         (["--timeout", "0"], "--timeout"),

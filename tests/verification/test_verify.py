@@ -169,7 +169,7 @@ BAD_ARGUMENTS = [
     ({"samples": 0}, "samples is 0"),
     ({"timeout": 0}, "timeout is 0"),
     ({"timeout": float("nan")}, "timeout is nan"),
-    ({"bind": {"Q": 1}}, "no symbol 'Q'"),
+    ({"bind": {"Q": 1}}, "is named 'Q'"),
     ({"inputs": {"z": np.zeros(1)}}, "no input 'z'"),
 ]
 
