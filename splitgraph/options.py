@@ -188,9 +188,9 @@ class Converting(NamedTuple):
         ),
     ] = None
     to: Annotated[Form | None, Option("The form of the splits.", choices=get_args(Form))] = None
-    target: Annotated[
-        str | None, Option("The runtime, as `check --targets` lists it.", metavar="NAME[@VERSION]")
-    ] = None
+    target: Annotated[str | None, Option("The runtime, as `check --targets` lists it.", metavar="NAME[@VERSION]")] = (
+        None
+    )
     explicit_lengths: Annotated[bool, Option("Give every split explicit lengths; inline functions.")] = False
     ir_version: Annotated[
         IRVersion,

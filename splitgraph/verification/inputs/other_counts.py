@@ -15,8 +15,9 @@ import numpy as np
 from splitgraph.verification.inputs.input_maker import InputMaker
 from splitgraph.verification.values import Array, Value, tensors_of
 
-# So many thresholds of a model are met from both sides, and so many inputs are made.
-_MOST_THRESHOLDS, _MOST_INPUTS = 8, 16
+# So many thresholds of a model are met from both sides, and so many inputs are made: with patterns, and with one
+# element alone that counts.
+_MOST_THRESHOLDS, _MOST_INPUTS, _MOST_ALONE = 8, 16, 4
 # The numbers that elements get in turn; None leaves an element as it is.
 Pattern = tuple["float | None", ...]
 
@@ -33,6 +34,9 @@ def with_other_counts(
     met = list(dict.fromkeys(thresholds))[:_MOST_THRESHOLDS]
     for pattern in islice(patterns(met), _MOST_INPUTS) if drawn else ():
         yield {**base, **{name: filled(value, pattern) for name, value in drawn.items()}}
+    # A dimension of 1 is what Squeeze and a broadcast treat in another way.
+    for first, others in islice(alone(met), _MOST_ALONE) if drawn else ():
+        yield {**base, **{name: with_one(value, first, others) for name, value in drawn.items()}}
 
 
 def _size_of(inputs: Mapping[str, Value]) -> int:
@@ -50,6 +54,20 @@ def patterns(thresholds: Sequence[float]) -> Iterator[Pattern]:
         yield (below,)
         yield below, above
         yield (above,)
+
+
+def alone(thresholds: Sequence[float]) -> Iterator[tuple[float | None, float]]:
+    """Yield the first element of each tensor, and all others: only the first is not 0, or passes a threshold."""
+    yield None, 0
+    for threshold in thresholds:
+        yield threshold + max(abs(threshold), 1), threshold - max(abs(threshold), 1)
+
+
+def with_one(value: Array, first: float | None, others: float) -> Array:
+    """Return a copy with one number in all elements but the first. first: its number; None leaves it as it is."""
+    made = filled(value, (others,))
+    made.reshape(-1)[:1] = filled(value.reshape(-1)[:1], (first,))
+    return made
 
 
 def filled(value: Array, pattern: Pattern) -> Array:

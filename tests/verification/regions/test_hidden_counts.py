@@ -46,6 +46,20 @@ DIFFERENT = {
         {"x": [1, 1]},
         {"open": I64([-1, 1]), "two": I64([2, 1])},
     ),
+    "only one that is not 0": Pair(
+        "float[8] x => int64[] y",
+        "k = NonZero(x) t = Transpose(k) y = Squeeze(t, last)",
+        "k = NonZero(x) t = Transpose(k) y = Squeeze(t)",
+        {"x": [1, 0, 0, 0, 0, 0, 0, 0]},
+        {"last": I64([1])},
+    ),
+    "only one above a number": Pair(
+        "float[8] x => int64[] y",
+        "g = Greater(x, c) k = NonZero(g) t = Transpose(k) y = Squeeze(t, last)",
+        "g = Greater(x, c) k = NonZero(g) t = Transpose(k) y = Squeeze(t)",
+        {"x": [30, -30, -30, -30, -30, -30, -30, -30]},
+        {"last": I64([1]), "c": F(12)},
+    ),
 }
 EQUAL = {
     "two spellings of a size": Pair(FOUR, PLACES.format("open"), PLACES.format("copied"), {}, TARGETS),
