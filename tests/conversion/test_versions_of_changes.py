@@ -10,10 +10,8 @@ from typing import Any
 import numpy as np
 import onnx
 import onnx.parser
-import openvino as ov
 import pytest
 from onnx import TensorProto, helper
-from openvino import opset13 as ops
 
 import splitgraph
 from splitgraph import Rewrite
@@ -47,6 +45,8 @@ BAKED = """<ir_version: 8, opset_import: ["": 17]> main (float[2, 6] x) => (floa
 
 def _ir() -> Any:
     """The model BAKED as OpenVINO has it."""
+    ov = pytest.importorskip("openvino")
+    ops = ov.opset13
     x = ops.parameter([2, 6], np.float32, name="x")
     y = ops.reshape(x, ops.constant(np.array([2, 3, 2], np.int64)), special_zero=False)
     return ov.Model([ops.relu(y)], [x], "main")
