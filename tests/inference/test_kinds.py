@@ -328,9 +328,9 @@ def test_what_changes_only_the_shape() -> None:
         data, made = _numbers(case), np.asarray(case.result)
         return None if data is None else made.dtype == data.dtype and np.array_equal(made.ravel(), data.ravel())
 
-    # An optional holds one tensor.
-    found = _true_of_all((case.op_type, keeps_order(case)) for case in _cases()) - {"OptionalGetElement"}
-    assert found == _here(kinds.RESHAPES)
+    found = _true_of_all((case.op_type, keeps_order(case)) for case in _cases())
+    # An optional holds one tensor, and onnx 1.20 tries Celu on numbers that it keeps.
+    assert found - {"OptionalGetElement", "Celu"} == _here(kinds.RESHAPES)
 
 
 def test_what_gives_all_elements_in_another_layout() -> None:
