@@ -326,11 +326,15 @@ def _result_of(case: _Case, data: np.ndarray) -> np.ndarray:
 def test_what_changes_only_the_shape() -> None:
     def keeps_order(case: _Case) -> bool | None:
         data, made = _numbers(case), np.asarray(case.result)
-        return None if data is None else made.dtype == data.dtype and np.array_equal(made.ravel(), data.ravel())
+        if data is None or made.dtype != data.dtype or not np.array_equal(made.ravel(), data.ravel()):
+            return None if data is None else False
+        # The numbers of a test may be such that an operator keeps them: onnx 1.20 gives Celu none below 0.
+        other = ~data if data.dtype.kind in "bu" else -1 - data
+        return np.array_equal(_result_of(case, other).ravel(), other.ravel())
 
-    found = _true_of_all((case.op_type, keeps_order(case)) for case in _cases())
-    # An optional holds one tensor, and onnx 1.20 tries Celu on numbers that it keeps.
-    assert found - {"OptionalGetElement", "Celu"} == _here(kinds.RESHAPES)
+    # An optional holds one tensor.
+    found = _true_of_all((case.op_type, keeps_order(case)) for case in _cases()) - {"OptionalGetElement"}
+    assert found == _here(kinds.RESHAPES)
 
 
 def test_what_gives_all_elements_in_another_layout() -> None:
@@ -379,11 +383,12 @@ def test_what_computes_along_the_spatial_axes_leaves_channels_apart() -> None:
             continue
         tried.add(case.op_type)
         before = _result_of(case, data)
-        changed, place = data.copy(), data.size // 2
-        changed.flat[place] += 1
-        differs = _result_of(case, changed) != before
-        differs[np.unravel_index(place, data.shape)[:2]] = False
-        assert not differs.any(), case.asked[0]
+        for place in {0, data.size // 2, data.size - 1}:
+            changed = data.copy()
+            changed.flat[place] += 1
+            differs = _result_of(case, changed) != before
+            differs[np.unravel_index(place, data.shape)[:2]] = False
+            assert not differs.any(), case.asked[0]
     assert tried >= {"AveragePool", "GridSample", "InstanceNormalization", "MaxPool", "MaxUnpool", "Resize"}
 
 

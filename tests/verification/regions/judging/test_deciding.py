@@ -94,7 +94,7 @@ DIFFERENT = {
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # the evaluator computes with infinities as NumPy does
 @pytest.mark.usefixtures("in_process")
 @pytest.mark.parametrize("name", EQUAL)
-@pytest.mark.sample(3)
+@pytest.mark.sample(6)
 def test_what_rounding_decides_is_no_difference(name: str) -> None:
     models = EQUAL[name].models()
     for one, other in (models, models[::-1]):
