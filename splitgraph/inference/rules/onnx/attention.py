@@ -195,10 +195,12 @@ def linear_attention(ctx: NodeContext) -> Sequence[ValueType]:
     _check_gates(ctx, kept)
     inputs = ("query: B T ?", "key: B T ?", "value: B T ?", "past_state: B N D V", "decay: B T ?", "beta: B T ?")
     known = expect_shapes(ctx, *inputs, sizes={"N": kept, "D": head_size, "V": value_size})
-    if widths[2] is not None or "V" not in known:
-        size = _joined_heads(widths[2], queries, kept)
+    size = known.get("V")
+    # The state may tell the size as a number, where the width of the values is a symbol.
+    if size is not None and (widths[2] is None or isinstance(size, int)):
+        size = size * queries
     else:
-        size = known["V"] * queries
+        size = _joined_heads(widths[2], queries, kept)
     state = f"{3 if ctx.has_input(3) else '0,1,2'} B N D V"
     return shapes(ctx, *inputs, sizes={**known, "H": size}, gives=("0,1,2 B T H", state))
 

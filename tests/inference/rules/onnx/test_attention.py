@@ -86,6 +86,13 @@ SHAPES = [
         27,
         "float32[B, 2, 4, 6]",
     ),
+    (
+        "linear-attention-open-values",
+        "float[B,T,16] q, float[B,T,8] k, float[B,T,W] v, float[B,2,4,6] p",
+        'y, s = LinearAttention<q_num_heads=4, kv_num_heads=2, update_rule="linear">(q, k, v, p)',
+        27,
+        "float32[B, T, 24]",
+    ),
     ("causal-conv", "float[B,C,T] x, float[C,1,4] w", "s, y = CausalConvWithState(x, w)", 27, "float32[B, C, 3]"),
     (
         "rotary",
