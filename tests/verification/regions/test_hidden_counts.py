@@ -18,6 +18,7 @@ PLACES, PASSING = (
     "k = NonZero(x) y = Reshape(k, {})",
     "g = Greater(x, c) k = NonZero(g) t = Transpose(k) y = Reshape(t, {})",
 )
+HOW_MANY = "g = Greater(x, c) i = Cast<to=7>(g) n = ReduceSum<keepdims=0>(i)"
 NMS = "y0 = NonMaxSuppression(b, s, most, io, score) y = Reshape(y0, {})"
 BOXES = "float[1, 4, 4] b, float[1, 1, 4] s => int64[A, B] y"
 SCORED = {"most": I64([1]), "io": F([0.5]), "score": F([0.5]), "one": I64([1, 3]), "any": I64([-1, 3])}
@@ -60,8 +61,29 @@ DIFFERENT = {
         {"x": [30, -30, -30, -30, -30, -30, -30, -30]},
         {"last": I64([1]), "c": F(12)},
     ),
+    "at most eleven": Pair(
+        "float[12] x => int64[A] y",
+        f"{HOW_MANY} y = Range(zero, n, one)",
+        f"{HOW_MANY} m = Min(n, most) y = Range(zero, m, one)",
+        {"x": [9] * 12},
+        {"c": F(2), "zero": I64(0), "one": I64(1), "most": I64(11)},
+    ),
+    "one at least": Pair(
+        "float[12] x => int64[A] y",
+        f"{HOW_MANY} y = Range(zero, n, one)",
+        f"{HOW_MANY} m = Max(n, one) y = Range(zero, m, one)",
+        {"x": [-9] * 12},
+        {"c": F(2), "zero": I64(0), "one": I64(1)},
+    ),
 }
 EQUAL = {
+    "none at least": Pair(
+        "float[12] x => int64[A] y",
+        f"{HOW_MANY} y = Range(zero, n, one)",
+        f"{HOW_MANY} m = Abs(n) y = Range(zero, m, one)",
+        {},
+        {"c": F(2), "zero": I64(0), "one": I64(1)},
+    ),
     "two spellings of a size": Pair(FOUR, PLACES.format("open"), PLACES.format("copied"), {}, TARGETS),
     "one way back": Pair(FOUR, "y = NonZero(x)", "k = NonZero(x) y = Reshape(k, copied)", {}, TARGETS),
     "twice turned": Pair(FREE, "y = NonZero(x)", "k = NonZero(x) t = Transpose(k) y = Transpose(t)"),

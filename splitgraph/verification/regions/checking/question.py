@@ -89,11 +89,14 @@ class RegionQuestion:
         return frozenset(name for shape in declared for dim in shape if dim is not None for name in symbols_of(dim))
 
     def is_counted(self, name: str) -> bool:
-        """Return True for a value of the first model with a dimension that no size of an input gives: elements of
-        inputs may decide it.
+        """Return True for a value of the first model with a dimension that no size of an input gives, or a single whole
+        number that is computed from elements: elements of inputs may decide a size.
         """
-        shape = self.types.get(name, UNKNOWN).shape
-        return shape is None or any(dim is None or not symbols_of(dim) <= self._input_symbols for dim in shape)
+        kind = self.types.get(name, UNKNOWN)
+        if kind.shape in ((), (1,)) and kind.dtype in ("int32", "int64"):
+            return name not in self.inputs and self.is_drawable(name)
+        dims = (None,) if kind.shape is None else kind.shape
+        return any(dim is None or not symbols_of(dim) <= self._input_symbols for dim in dims)
 
     def is_always_empty(self, name: str) -> bool:
         """Return True for a value of the first model that never has elements."""
