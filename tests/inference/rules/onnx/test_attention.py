@@ -88,10 +88,11 @@ SHAPES = [
     ),
     (
         "linear-attention-open-values",
-        "float[B,T,16] q, float[B,T,8] k, float[B,T,W] v, float[B,2,4,6] p",
-        'y, s = LinearAttention<q_num_heads=4, kv_num_heads=2, update_rule="linear">(q, k, v, p)',
+        "float[] q, float[] k, float[] v, float[2,4,4,6] p",
+        "a = Relu(q) b = Relu(k) c = Relu(v) "
+        'y, s = LinearAttention<q_num_heads=4, kv_num_heads=4, update_rule="linear">(a, b, c, p)',
         27,
-        "float32[B, T, 24]",
+        "float32[2, unk0, 24]",
     ),
     ("causal-conv", "float[B,C,T] x, float[C,1,4] w", "s, y = CausalConvWithState(x, w)", 27, "float32[B, C, 3]"),
     (
